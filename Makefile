@@ -1,0 +1,28 @@
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test clean
+
+demo: .venv/installed
+	$(BIN)/foreshape generate domain=dna generator=rmf n=32 steps=4 seed=1 guidance=lookahead \
+		rewards.gc_content.target=0.45 rewards.motif.name=TATA-Box rewards.motif.start=-38 rewards.motif.end=-19 \
+		out=var/demo
+	@echo "open var/demo/report.html; the designs are in var/demo/designs"
+
+test: .venv/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest
+
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
+	touch $@
+
+.venv/installed-dev: .venv/installed
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf .venv var

@@ -1,0 +1,115 @@
+"""What there is, and whether it works: plug-ins, checkpoints, this machine."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from app import __version__, devices, plugins
+from data import checkpoints, corpora
+from data.errors import InputError
+from data.noise import DesignNoise
+from data.space import Space
+from data.store import home
+
+
+def contents() -> dict[str, Any]:
+    """All plug-ins of each kind, and the matrix of generators x domains with the state of each cell."""
+    domains, generators = plugins.names("domain"), plugins.names("generator")
+    return {
+        "version": __version__,
+        "plugins": {kind: [_plugin(kind, name) for name in plugins.names(kind)] for kind in plugins.ROOMS},
+        "cells": [
+            {"domain": d, "generator": g, "state": "ready" if f"{d}-{g}" in checkpoints.names() else "no checkpoint"}
+            for d in domains
+            for g in generators
+        ],
+    }
+
+
+def models(verify: bool) -> dict[str, Any]:
+    """The shipped checkpoints with size and space; with `verify`, raises `CheckpointError` for a damaged one."""
+    found = []
+    for name in checkpoints.names():
+        folder = checkpoints.FOLDER / name
+        if verify:
+            checkpoints.verify(folder)
+        size = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+        space = str(Space.from_dict(checkpoints.config(folder)["space"]))
+        found.append({"name": name, "megabytes": round(size / 1e6, 2), "space": space, "verified": verify})
+    return {"models": found}
+
+
+def examination() -> dict[str, Any]:
+    """Checks of this machine, of the shipped files and of every ready cell by a one-step sample."""
+    checks = {
+        "python and torch": lambda: f"{platform.python_version()}, {torch.__version__}",
+        "device": lambda: f"{devices.resolve('auto')}, {torch.get_num_threads()} threads",
+        "home": lambda: f"{home().resolve()} can be written" if _writable() else _fail(f"{home()} cannot be written"),
+        "corpora": lambda: ", ".join(f"{name} {len(corpora.load(name))} arrays" for name in corpora.names()),
+        "checkpoints": lambda: f"{len(models(verify=True)['models'])} verified",
+    }
+    for cell in contents()["cells"]:
+        if cell["state"] == "ready":
+            domain, generator = cell["domain"], cell["generator"]
+            checks[f"{generator} on {domain}"] = lambda d=domain, g=generator: _one_step(d, g)  # type: ignore[misc]
+    return {"checks": [_checked(name, check) for name, check in checks.items()]}
+
+
+def as_text(found: dict[str, Any]) -> str:
+    """Any of these for people to read."""
+    lines: list[str] = []
+    for entry in found.get("checks", []):
+        lines.append(f"{'ok  ' if entry['ok'] else 'BAD '} {entry['name']}: {entry['detail']}")
+    for entry in found.get("models", []):
+        lines.append(f"{entry['name']}  {entry['megabytes']} MB  {entry['space']}{'  ok' * entry['verified']}")
+    for kind, entries in found.get("plugins", {}).items():
+        lines += [f"{kind} {entry['name']}: {entry.get('error') or entry['about']}" for entry in entries]
+    lines += [f"{cell['generator']} on {cell['domain']}: {cell['state']}" for cell in found.get("cells", [])]
+    return "\n".join(lines)
+
+
+def _plugin(kind: str, name: str) -> dict[str, Any]:
+    try:
+        about = (plugins.module(kind, name).__doc__ or "").strip().splitlines()
+        defaults = plugins.parameters(kind, name).items()
+        plain = {key: value if _plain(value) else str(value) for key, value in defaults}
+        return {"name": name, "about": about[0] if about else "", "parameters": plain}
+    except InputError as error:
+        return {"name": name, "error": str(error)}
+
+
+def _plain(value: Any) -> bool:
+    return value is None or isinstance(value, bool | int | float | str | list | tuple)
+
+
+def _checked(name: str, check: Callable[[], str]) -> dict[str, Any]:
+    try:
+        return {"name": name, "ok": True, "detail": check()}
+    except (InputError, OSError, RuntimeError) as error:
+        return {"name": name, "ok": False, "detail": str(error)}
+
+
+def _one_step(domain_name: str, generator_name: str) -> str:
+    domain = plugins.build("domain", domain_name, {})
+    folder = checkpoints.find(f"{domain_name}-{generator_name}", domain.space)
+    generator = plugins.load_generator(generator_name, folder, devices.resolve("auto"))
+    state = generator.sample(1, 1, None, None, DesignNoise(0, [0]), lambda step: None)
+    domain.space.check(state)
+    return f"one design in one step, {len(domain.violations(domain.decode(state)[0]))} violations"
+
+
+def _writable() -> bool:
+    import os
+
+    place = home()
+    while not place.exists():
+        place = place.parent
+    return os.access(place, os.W_OK)
+
+
+def _fail(message: str) -> str:
+    raise InputError(message)

@@ -1,0 +1,120 @@
+"""The file system is the registry: a module `domains/NAME.py` with a `build` function is the domain NAME.
+
+The same holds for generators, guidance and rewards. Installed packages add theirs through the entry-point groups
+`foreshape.domains`, `foreshape.generators`, `foreshape.guidance`, `foreshape.rewards`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import inspect
+import pkgutil
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from data.errors import InputError
+
+ROOMS = {
+    "domain": "domains",
+    "generator": "generators",
+    "guidance": "generators.guidance",
+    "reward": "rewards",
+}
+_NOT_PLUGINS = {"base", "manifolds", "networks", "guidance"}
+
+
+class PluginError(InputError):
+    """No plug-in of that name, one that cannot be imported, or a parameter that it does not have."""
+
+
+def names(kind: str) -> list[str]:
+    """All plug-ins of a kind, shipped and installed, without importing any."""
+    return sorted(set(_shipped(kind)) | set(_entry_points(kind)))
+
+
+def module(kind: str, name: str) -> types.ModuleType:
+    """Import one plug-in; raises `PluginError` for an unknown name or one whose import fails."""
+    if name not in names(kind):
+        raise PluginError(f"no {kind} {name!r}; there are {', '.join(names(kind))}")
+    try:
+        if name in _shipped(kind):
+            return importlib.import_module(f"{ROOMS[kind]}.{name}")
+        found: types.ModuleType = _entry_points(kind)[name].load()
+        return found
+    except Exception as error:  # a stranger's module may raise anything while it is imported
+        raise PluginError(f"{kind} {name} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def build(kind: str, name: str, parameters: Mapping[str, Any], *subject: Any) -> Any:
+    """Build a plug-in with parameters by name, after checking them against its `build` function."""
+    function = module(kind, name).build
+    return function(*subject, **arguments(function, parameters, f"{kind} {name}", skip=len(subject)))
+
+
+def load_generator(name: str, folder: Path, device: torch.device) -> Any:
+    """The generator of this name with the weights in a folder, on a device."""
+    return module("generator", name).load(folder, device)
+
+
+def parameters(kind: str, name: str) -> dict[str, Any]:
+    """The parameters of a plug-in with their defaults; those that have none are its subject, not a choice."""
+    signature = inspect.signature(module(kind, name).build)
+    return {p.name: p.default for p in signature.parameters.values() if p.default is not p.empty}
+
+
+def arguments(function: Callable[..., Any], given: Mapping[str, Any], owner: str, skip: int = 0) -> dict[str, Any]:
+    """`given` as keyword arguments of a function or dataclass, each checked against its annotation.
+
+    A parameter that is annotated with a dataclass takes a mapping of its fields.
+    """
+    hints = typing.get_type_hints(function.__init__ if is_dataclass(function) else function)
+    legal = list(inspect.signature(function).parameters)[skip:]
+    checked = {}
+    for key, value in given.items():
+        if key not in legal:
+            raise PluginError(f"{owner} has no parameter {key!r}; it has {', '.join(legal) or 'none'}")
+        hint = hints[key]
+        if is_dataclass(hint) and isinstance(hint, type) and isinstance(value, Mapping):
+            checked[key] = hint(**arguments(hint, value, f"{owner}.{key}"))
+        else:
+            checked[key] = fit(value, hint, f"{owner}.{key}")
+    return checked
+
+
+def fit(value: Any, hint: Any, owner: str) -> Any:
+    """A plain value as the annotated type; a whole number is a float, a list is a tuple. Raises `PluginError`."""
+    origin, options = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        if value is None and type(None) in options:
+            return None
+        return fit(value, next(option for option in options if option is not type(None)), owner)
+    if origin is tuple and isinstance(value, list | tuple):
+        return tuple(fit(item, options[0], f"{owner}[{i}]") for i, item in enumerate(value))
+    if isinstance(origin, type) and isinstance(value, origin):
+        return value
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(hint, type) and isinstance(value, hint) and not (hint is not bool and isinstance(value, bool)):
+        return value
+    wanted = "a list" if origin is tuple else getattr(hint, "__name__", str(hint))
+    raise PluginError(f"{owner} is {value!r}; it must be {wanted}")
+
+
+def _shipped(kind: str) -> list[str]:
+    package = importlib.util.find_spec(ROOMS[kind])
+    folders = list(package.submodule_search_locations or ()) if package else []
+    found = (entry.name for entry in pkgutil.iter_modules(folders))
+    return [name for name in found if not name.startswith("_") and name not in _NOT_PLUGINS]
+
+
+def _entry_points(kind: str) -> dict[str, importlib.metadata.EntryPoint]:
+    group = "foreshape." + ROOMS[kind].split(".")[-1]
+    return {point.name: point for point in importlib.metadata.entry_points(group=group)}

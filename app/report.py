@@ -1,0 +1,82 @@
+"""A run as one HTML page that needs nothing else: what was asked, how it scored, every design with its picture."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+
+from app.spec import RunSpec
+from data.store import Run
+from domains.base import Domain, Overview
+
+MOST_PICTURES = 200
+"""Designs shown with a picture; the others are in the table's files all the same."""
+
+STYLE = """
+:root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 18%, transparent) }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 68rem; margin: 2rem auto; padding: 0 1rem }
+h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2rem }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums }
+th, td { padding: .25rem .75rem .25rem 0; text-align: right; border-bottom: 1px solid var(--line) }
+th:first-child, td:first-child { text-align: left }
+article { border-top: 1px solid var(--line); padding: .75rem 0 }
+article p { margin: 0 } .bad { color: #c33 } pre { overflow-x: auto; font-size: .85rem }
+img { max-width: 100%; background: white }
+"""
+
+
+def page(run: Run, domain: Domain[Any], spec: RunSpec) -> str:
+    """The page, best designs first."""
+    rows = sorted(run.rows(), key=lambda row: -float(row["total"]))
+    designs = [domain.read(run.design_path(int(row["design"]), domain.suffixes[0])) for row in rows]
+    title = f"{len(rows)} {spec.domain.name} designs by {spec.generator.name}"
+    parts = [
+        f"<h1>{html.escape(title)}</h1>",
+        f"<p>{spec.steps} steps, seed {spec.seed}, guidance {html.escape(spec.guidance.name)}</p>",
+        "<h2>Scores</h2>",
+        summary(rows),
+        *overviews(domain, designs),
+        "<h2>Designs, best first</h2>",
+        *(card(row, domain, design) for row, design in list(zip(rows, designs, strict=True))[:MOST_PICTURES]),
+        "<h2>What was asked for</h2>",
+        f"<pre>{html.escape(yaml.safe_dump(spec.identity(), sort_keys=False))}</pre>",
+    ]
+    head = f'<meta charset="utf-8"><title>{html.escape(title)}</title><style>{STYLE}</style>'
+    return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n'
+
+
+def summary(rows: Sequence[dict[str, str]]) -> str:
+    """A table of the minimum, mean and maximum of every score."""
+    lines = []
+    for name, (low, mean, high) in statistics(rows).items():
+        lines.append(f"<tr><td>{html.escape(name)}<td>{low:.3f}<td>{mean:.3f}<td>{high:.3f}</tr>")
+    return f"<table><tr><th>score<th>lowest<th>mean<th>highest</tr>{''.join(lines)}</table>"
+
+
+def statistics(rows: Sequence[dict[str, str]]) -> dict[str, tuple[float, float, float]]:
+    """Minimum, mean and maximum of every score of a run's rows, by column."""
+    found = {}
+    for name in rows[0] if rows else ():
+        if name != "design" and not name.endswith(".valid"):
+            values = [float(row[name]) for row in rows]
+            found[name] = (min(values), sum(values) / len(values), max(values))
+    return found
+
+
+def overviews(domain: Domain[Any], designs: Sequence[Any]) -> list[str]:
+    """Pictures of all designs together, where the domain has any."""
+    if not isinstance(domain, Overview) or not designs:
+        return []
+    pictures = domain.overview(designs).items()
+    return [f"<h2>{html.escape(name)}</h2><figure>{svg.decode()}</figure>" for name, svg in pictures]
+
+
+def card(row: dict[str, str], domain: Domain[Any], design: Any) -> str:
+    """One design: its number, picture, scores and what is wrong with it."""
+    scores = " · ".join(f"{k} {float(v):.3f}" for k, v in row.items() if k != "design" and not k.endswith(".valid"))
+    broken = "".join(f'<p class="bad">{html.escape(v.message)}</p>' for v in domain.violations(design))
+    picture = domain.draw(design).decode()
+    return f"<article><p><b>{int(row['design']):06d}</b> {html.escape(scores)}</p>{picture}{broken}</article>"

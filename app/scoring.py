@@ -1,0 +1,61 @@
+"""Rewards put together: one number for optimisers, one row of raw scores for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from app import plugins
+from app.spec import Weighted
+from data.errors import InputError
+from data.space import State
+from data.store import Row
+from domains.base import Domain
+from rewards.base import Differentiable, Reward
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """The rewards of a run with their weights."""
+
+    domain: Domain[Any]
+    rewards: Mapping[str, Reward]
+    weights: Mapping[str, float]
+
+    def score(self, state: State) -> Tensor:
+        """The weighted sum (B,) on a finished state, by the rewards' gradients where all of them have one."""
+        total = torch.zeros(len(state["mask"]), device=state["mask"].device)
+        relaxed = {name: reward for name, reward in self.rewards.items() if isinstance(reward, Differentiable)}
+        if len(relaxed) == len(self.rewards):
+            for name, reward in relaxed.items():
+                total = total + self.weights[name] * reward.relaxed(state)
+            return total
+        designs = self.domain.decode(state)
+        return sum((self.weights[name] * r(designs).value.to(total) for name, r in self.rewards.items()), total)
+
+    def rows(self, designs: Sequence[Any]) -> list[Row]:
+        """One row a design: total, then each reward and what it measured, then the number of rules broken."""
+        rows: list[Row] = [{"total": 0.0} for _ in designs]
+        for name, reward in self.rewards.items():
+            result = reward(designs)
+            columns = {name: result.value} | {f"{name}.{part}": value for part, value in result.parts.items()}
+            for i, row in enumerate(rows):
+                row |= {column: round(float(value[i]), 6) for column, value in columns.items()}
+                row["total"] = round(float(row["total"]) + self.weights[name] * float(result.value[i]), 6)
+                row[f"{name}.valid"] = int(result.valid[i])
+        for row, design in zip(rows, designs, strict=True):
+            row["violations"] = len(self.domain.violations(design))
+        return rows
+
+
+def scorer(domain: Domain[Any], name: str, rewards: Mapping[str, Weighted]) -> Scorer:
+    """Build the rewards of a run; raises `InputError` for one that is not for this domain."""
+    built = {key: plugins.build("reward", key, entry.parameters, domain) for key, entry in rewards.items()}
+    for key, reward in built.items():
+        if name not in reward.domains:
+            raise InputError(f"reward {key} scores {', '.join(reward.domains)}, not {name}; choose another reward")
+    return Scorer(domain, built, {key: entry.weight for key, entry in rewards.items()})

@@ -1,0 +1,161 @@
+"""What a person asks for, checked: every key and value that decides a run. Plain data in, plain data out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from app import plugins
+from data.errors import InputError
+
+DEVICES = ("auto", "cpu", "cuda")
+T = TypeVar("T")
+
+
+class SpecError(InputError):
+    """A key or a value of a spec that is not legal."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A plug-in by name, with its parameters."""
+
+    name: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """A reward's weight in the total score, with its parameters."""
+
+    weight: float
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """A run of `generate`: `n` designs from one generator, steered by rewards."""
+
+    domain: Choice
+    generator: Choice
+    guidance: Choice
+    rewards: Mapping[str, Weighted]
+    n: int
+    steps: int
+    seed: int
+    batch: int
+    device: str
+    checkpoint: str
+    out: str | None
+
+    def identity(self) -> dict[str, Any]:
+        """The spec as plain data, without the place it is written to."""
+        return {key: value for key, value in to_plain(self).items() if key != "out"}
+
+
+@dataclass(frozen=True)
+class EvaluateSpec:
+    """A comparison of a generator at several numbers of steps with baselines, against a reference."""
+
+    domain: Choice
+    generator: Choice
+    reference: str | None
+    n: int
+    steps: tuple[int, ...]
+    twin_steps: tuple[int, ...]
+    seed: int
+    batch: int
+    device: str
+    checkpoint: str
+
+
+@dataclass(frozen=True)
+class TrainSpec:
+    """A training: the generator's own recipe is among `generator.parameters`."""
+
+    domain: Choice
+    generator: Choice
+    seed: int
+    batch: int
+    device: str
+    threads: int
+    save_every: int
+    out: str | None
+
+
+def from_plain(kind: type[T], plain: Mapping[str, Any]) -> T:
+    """A spec of this kind from plain data; raises `SpecError` or `PluginError` with the key, the value and the cure."""
+    legal = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    unknown = sorted(set(plain) - set(legal))
+    if unknown:
+        raise SpecError(f"no key {unknown[0]!r}; there are {', '.join(legal)}")
+    values = {key: _value(key, plain.get(key)) for key in legal}
+    checked = plugins.arguments(kind, values, "spec")
+    return kind(**checked)
+
+
+def to_plain(spec: Any) -> dict[str, Any]:
+    """The inverse of `from_plain`: what is written into `spec.yaml`."""
+    plain: dict[str, Any] = {}
+    for field in fields(spec):
+        value = getattr(spec, field.name)
+        if isinstance(value, Choice):
+            plain[field.name] = {"name": value.name, **value.parameters}
+        elif field.name == "rewards":
+            plain[field.name] = {name: {"weight": w.weight, **w.parameters} for name, w in value.items()}
+        else:
+            plain[field.name] = list(value) if isinstance(value, tuple) else value
+    return plain
+
+
+def in_folder(spec: RunSpec, folder: Path) -> RunSpec:
+    """The same run, written to `folder`."""
+    return replace(spec, out=str(folder))
+
+
+def _value(key: str, value: Any) -> Any:
+    if key in plugins.ROOMS:
+        return _choice(key, value)
+    if key == "rewards":
+        return {name: _weighted(name, entry) for name, entry in _mapping("rewards", value or {}).items()}
+    if key in ("n", "batch", "threads", "save_every"):
+        return _at_least(key, value, 1)
+    if key == "steps" or key == "twin_steps":
+        return [_at_least(key, item, 1) for item in value] if isinstance(value, list) else _at_least(key, value, 1)
+    if key == "seed":
+        return _at_least(key, value, 0)
+    if key == "device" and value not in DEVICES:
+        raise SpecError(f"device is {value!r}; it must be one of {', '.join(DEVICES)}")
+    return value
+
+
+def _choice(kind: str, value: Any) -> Choice:
+    entry = dict(_mapping(kind, {"name": value} if isinstance(value, str) else value))
+    name = entry.pop("name", None)
+    if name not in plugins.names(kind):
+        raise SpecError(f"no {kind} {name!r}; there are {', '.join(plugins.names(kind))}")
+    return Choice(name, entry)
+
+
+def _weighted(name: str, value: Any) -> Weighted:
+    entry = dict(_mapping(f"rewards.{name}", value or {}))
+    weight = entry.pop("weight", 1.0)
+    if name not in plugins.names("reward"):
+        raise SpecError(f"no reward {name!r}; there are {', '.join(plugins.names('reward'))}")
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not abs(weight) < float("inf"):
+        raise SpecError(f"rewards.{name}.weight is {weight!r}; it must be a finite number")
+    return Weighted(float(weight), entry)
+
+
+def _mapping(key: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise SpecError(f"{key} is {value!r}; it must be a table of names and values")
+    return value
+
+
+def _at_least(key: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise SpecError(f"{key} is {value!r}; it must be a whole number, {least} or more")
+    return value

@@ -1,0 +1,1 @@
+"""What a state is, and where corpora, checkpoints and runs are kept."""

@@ -1,0 +1,106 @@
+"""What a state is: named factors on a padded sequence of sites. No mathematics lives here.
+
+A domain *declares* a `Space`; a generator decides which geometry its factors have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from torch import Tensor
+from torch import bool as torch_bool
+
+from data.errors import InputError
+
+State = dict[str, Tensor]
+"""Factor name -> values `(batch, length, width)`; `"mask"` -> `(batch, length)` bool, true where a site is in use."""
+
+
+class SpaceError(InputError):
+    """A state or a description that does not fit a space; the message says which factor and by how much."""
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """One of `n` categories per site, as probabilities of width `n`."""
+
+    n: int
+
+    @property
+    def width(self) -> int:
+        """Numbers per site."""
+        return self.n
+
+
+@dataclass(frozen=True)
+class Real:
+    """`width` real numbers per site, of typical size `scale` (the unit is the domain's)."""
+
+    width: int
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class Angle:
+    """`width` angles per site, in radians, equal modulo 2 pi."""
+
+    width: int
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """One rotation of space per site, as a row-major 3 x 3 matrix."""
+
+    @property
+    def width(self) -> int:
+        """Numbers per site."""
+        return 9
+
+
+Factor = Categorical | Real | Angle | Rotation
+_FACTORS: dict[str, type[Factor]] = {kind.__name__: kind for kind in (Categorical, Real, Angle, Rotation)}
+
+
+@dataclass(frozen=True)
+class Space:
+    """At most `length` sites, each carrying every factor."""
+
+    length: int
+    factors: Mapping[str, Factor]
+
+    def check(self, state: State) -> None:
+        """Raise `SpaceError` unless `state` has exactly these factors, with these shapes and finite values."""
+        if set(state) != set(self.factors) | {"mask"}:
+            raise SpaceError(f"a state has factors {sorted(state)}; this space wants {sorted(self.factors)} and mask")
+        batch = state["mask"].shape[0]
+        if state["mask"].shape != (batch, self.length) or state["mask"].dtype != torch_bool:
+            mask = state["mask"]
+            raise SpaceError(f"mask is {mask.dtype} {tuple(mask.shape)}; it must be bool ({batch}, {self.length})")
+        for name, factor in self.factors.items():
+            value, wanted = state[name], (batch, self.length, factor.width)
+            if tuple(value.shape) != wanted:
+                raise SpaceError(f"{name} has shape {tuple(value.shape)}; it must be {wanted}")
+            if not value.isfinite().all():
+                raise SpaceError(f"{name} has {int((~value.isfinite()).sum())} values that are not finite")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, as kept in a checkpoint's `config.json`."""
+        factors = {name: {"kind": type(factor).__name__} | asdict(factor) for name, factor in self.factors.items()}
+        return {"length": self.length, "factors": factors}
+
+    @staticmethod
+    def from_dict(plain: Mapping[str, Any]) -> Space:
+        """The inverse of `to_dict`; raises `SpaceError` for anything else."""
+        try:
+            factors = {}
+            for name, fields in plain["factors"].items():
+                arguments = dict(fields)
+                factors[name] = _FACTORS[arguments.pop("kind")](**arguments)
+            return Space(int(plain["length"]), factors)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise SpaceError(f"not the description of a space: {plain!r:.200} ({error})") from error
+
+    def __str__(self) -> str:
+        return f"{self.length} x ({', '.join(f'{name}: {factor}' for name, factor in self.factors.items())})"

@@ -1,0 +1,1 @@
+"""Generative models over states; they know no domain."""

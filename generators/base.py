@@ -1,0 +1,85 @@
+"""The words every generator speaks. A generator is one package here.
+
+Its functions are `build(space, **parameters)` and `load(folder, device)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from data.errors import InputError
+from data.noise import Noise
+from data.space import Space, State
+
+Score = Callable[[State], Tensor]
+"""A batch of finished states -> (B,), higher is better."""
+
+
+class GeneratorError(InputError):
+    """A generator was asked for something it cannot do; the message says what and the remedy."""
+
+
+@dataclass(frozen=True)
+class Flight:
+    """A batch on its way from noise (t = 0) to designs (t = 1), as it is shown to guidance before a step of `dt`."""
+
+    x: State
+    """In the generator's own coordinates, in which lengths of vectors mean something (radians on a sphere)."""
+    t: float
+    dt: float
+    finish: Callable[[State], State]
+    """The look-ahead: the finished state of the space that this x will become. Differentiable."""
+    move: Callable[[State, State], State]
+    """`move(x, v)`: x moved by the tangent part of v along a geodesic, so that it stays where it may be."""
+
+
+class Guidance(Protocol):
+    """Steers a flight towards a higher score. The same type goes in and out, so that guidances chain in a for-loop."""
+
+    def __call__(self, flight: Flight, score: Score, rng: Noise) -> State:
+        """The batch to go on with, in the place of `flight.x`."""
+
+
+class Generator(Protocol):
+    """Learns a distribution over states of one space and draws from it."""
+
+    space: Space
+    steps: int
+    """How many batches its recipe of training wants."""
+
+    def to(self, device: torch.device) -> Generator:
+        """The same generator with its weights on a device."""
+
+    def fit(self, batches: Iterable[State], rng: Noise, on_step: Callable[[int, dict[str, float]], None]) -> None:
+        """Train on batches until they run out; `on_step` hears the step's number and its losses."""
+
+    def sample(
+        self,
+        n: int,
+        steps: int,
+        score: Score | None,
+        guidance: Guidance | None,
+        rng: Noise,
+        on_step: Callable[[int], None],
+    ) -> State:
+        """Draw `n` finished states in `steps` steps, steered by `guidance` towards `score` where both are given."""
+
+    def save(self, folder: Path) -> None:
+        """Write weights and configuration into a folder, never as a pickle."""
+
+
+@runtime_checkable
+class Resumable(Protocol):
+    """A generator whose training can be stopped and taken up again; asked for with `isinstance`."""
+
+    def training_state(self) -> dict[str, Any]:
+        """All that the next step of `fit` depends on: tensors, numbers and containers of them."""
+
+    def resume(self, state: dict[str, Any]) -> int:
+        """Take up such a state before `fit`; returns the number of steps already done."""

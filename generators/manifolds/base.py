@@ -1,0 +1,28 @@
+"""What a manifold is to a generator: points and tangents on the last axis, any leading batch."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from torch import Tensor
+
+from data.noise import Noise
+
+
+class Manifold(Protocol):
+    """A complete Riemannian manifold in ambient coordinates, with closed-form geodesics."""
+
+    def exp(self, x: Tensor, v: Tensor) -> Tensor:
+        """The point `[..., d]` reached from x after unit time along the geodesic with velocity v."""
+
+    def log(self, x: Tensor, y: Tensor) -> Tensor:
+        """The velocity `[..., d]` at x of the shortest geodesic that is at y after unit time."""
+
+    def project(self, x: Tensor) -> Tensor:
+        """The point of the manifold nearest to ambient coordinates `[..., d]`."""
+
+    def tangent(self, x: Tensor, v: Tensor) -> Tensor:
+        """The orthogonal projection of ambient vectors `[..., d]` onto the tangent space at x."""
+
+    def random(self, like: Tensor, rng: Noise) -> Tensor:
+        """Points of the prior, with the shape, dtype and device of `like`."""

@@ -1,0 +1,31 @@
+"""Flat space, with the standard normal as prior."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from data.noise import Noise
+
+
+class Euclidean:
+    """R^d with the usual metric."""
+
+    def exp(self, x: Tensor, v: Tensor) -> Tensor:
+        """x + v, `[..., d]`."""
+        return x + v
+
+    def log(self, x: Tensor, y: Tensor) -> Tensor:
+        """y - x, `[..., d]`."""
+        return y - x
+
+    def project(self, x: Tensor) -> Tensor:
+        """Every point is in the space."""
+        return x
+
+    def tangent(self, x: Tensor, v: Tensor) -> Tensor:
+        """Every vector is tangent."""
+        return v
+
+    def random(self, like: Tensor, rng: Noise) -> Tensor:
+        """Standard normal points with the shape of `like`."""
+        return rng.normal(*like.shape).to(like)

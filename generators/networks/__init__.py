@@ -1,0 +1,1 @@
+"""Networks shared by generators; one architecture a file."""

@@ -1,0 +1,39 @@
+"""The flow map of Riemannian MeanFlow, by x1-prediction (Woo et al., arXiv 2602.07744).
+
+The network predicts a point x1(x, s, t); the average velocity is u = Log_x(x1) / (1 - s) and the flow map
+X_{s,t}(x) = Exp_x((t - s) u), the point at the fraction (t - s) / (1 - s) of the geodesic from x to x1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from diffusers import ConfigMixin, ModelMixin
+from diffusers.configuration_utils import register_to_config
+from torch import Tensor
+
+from data.space import Space
+from generators.networks.dilated_convolutions import DilatedConvolutions
+from generators.rmf.geometry import Geometry, Points
+
+
+class FlowMap(ModelMixin, ConfigMixin):  # type: ignore[misc]
+    """A network with the geometry of a space around it; its `config.json` holds both."""
+
+    @register_to_config  # type: ignore[untyped-decorator]
+    def __init__(self, space: dict[str, Any], channels: int = 128, depth: int = 10, kernel: int = 5) -> None:
+        super().__init__()
+        self.space = Space.from_dict(space)
+        self.geometry = Geometry(self.space)
+        width = sum(self.geometry.widths.values())
+        self.network = DilatedConvolutions(self.space.length, width, width, channels, depth, kernel)
+
+    def endpoint(self, x: Points, mask: Tensor, s: Tensor, t: Tensor) -> Points:
+        """The predicted x1(x, s, t) for times s <= t of shape (B,)."""
+        raw = self.network(torch.cat([x[name] for name in self.geometry.charts], dim=-1), mask, s, t)
+        return self.geometry.heads(raw)
+
+    def jump(self, x: Points, mask: Tensor, s: Tensor, t: Tensor) -> Points:
+        """X_{s,t}(x), one network call; s must be below 1."""
+        return self.geometry.along(x, self.endpoint(x, mask, s, t), (t - s) / (1 - s))

@@ -1,0 +1,95 @@
+"""Which manifold each factor of a space becomes, and the passage between states and points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from data.noise import Noise
+from data.space import Categorical, Factor, Real, Space, State
+from generators.base import GeneratorError
+from generators.manifolds.base import Manifold
+from generators.manifolds.euclidean import Euclidean
+from generators.manifolds.positive_orthant import PositiveOrthant
+
+Points = dict[str, Tensor]
+"""Factor -> point `(batch, length, width)` on its manifold."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """How the values of one factor are points of a manifold, and how a network's raw output becomes a point."""
+
+    manifold: Manifold
+    point: Callable[[Tensor], Tensor]
+    value: Callable[[Tensor], Tensor]
+    head: Callable[[Tensor], Tensor]
+
+
+def chart(factor: Factor) -> Chart:
+    """The chart of a factor; raises `GeneratorError` for a kind that has none."""
+    if isinstance(factor, Categorical):
+        return Chart(
+            PositiveOrthant(),
+            point=torch.sqrt,
+            value=torch.square,
+            head=lambda raw: (0.5 * torch.log_softmax(raw, dim=-1)).exp(),
+        )
+    if isinstance(factor, Real):
+        scale = factor.scale
+        return Chart(Euclidean(), point=lambda x: x / scale, value=lambda x: x * scale, head=lambda raw: raw)
+    raise GeneratorError(f"Riemannian MeanFlow has no manifold for {factor}; it has one for Categorical and Real")
+
+
+class Geometry:
+    """The product of the manifolds of a space's factors."""
+
+    def __init__(self, space: Space) -> None:
+        self.charts: Mapping[str, Chart] = {name: chart(factor) for name, factor in space.factors.items()}
+        self.widths = {name: factor.width for name, factor in space.factors.items()}
+
+    def points(self, state: State) -> Points:
+        """The points a state stands for."""
+        return {name: chart.point(state[name]) for name, chart in self.charts.items()}
+
+    def state(self, points: Points, mask: Tensor) -> State:
+        """The state that points stand for."""
+        return {name: chart.value(points[name]) for name, chart in self.charts.items()} | {"mask": mask}
+
+    def heads(self, raw: Tensor) -> Points:
+        """A network's output (B, L, sum of widths) as points."""
+        parts = torch.split(raw, list(self.widths.values()), dim=-1)
+        return {name: chart.head(part) for (name, chart), part in zip(self.charts.items(), parts, strict=True)}
+
+    def random(self, like: Points, rng: Noise) -> Points:
+        """Points of the prior."""
+        return {name: chart.manifold.random(like[name], rng) for name, chart in self.charts.items()}
+
+    def log(self, x: Points, y: Points) -> Points:
+        """Factor by factor, the tangent at x that points to y."""
+        return {name: chart.manifold.log(x[name], y[name]) for name, chart in self.charts.items()}
+
+    def along(self, x: Points, y: Points, fraction: Tensor) -> Points:
+        """The point at `fraction` (B,) of the geodesic from x to y."""
+        part = fraction[:, None, None]
+        return {
+            name: chart.manifold.exp(x[name], part * chart.manifold.log(x[name], y[name]))
+            for name, chart in self.charts.items()
+        }
+
+    def move(self, x: Points, v: Points) -> Points:
+        """x moved along the geodesic with velocity P_x(v), for ambient vectors v."""
+        moved = {}
+        for name, chart in self.charts.items():
+            manifold = chart.manifold
+            moved[name] = manifold.exp(x[name], manifold.tangent(x[name], v[name]))
+        return moved
+
+
+def squared_error(a: Points, b: Points, mask: Tensor) -> Tensor:
+    """(B,), the squared distance of tangents (or flat points), a mean over sites in use and a sum over factors."""
+    total = sum(((a[name] - b[name]).square().sum(-1) for name in a), torch.zeros_like(mask, dtype=torch.float32))
+    return (total * mask).sum(-1) / mask.sum(-1).clamp_min(1)

@@ -1,0 +1,46 @@
+"""The stepper of a flow map: any number of steps, each a piece of the geodesic towards the predicted end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from diffusers import ConfigMixin, SchedulerMixin
+from diffusers.configuration_utils import register_to_config
+from diffusers.utils import BaseOutput
+from torch import Tensor
+
+from data.space import Space
+from generators.rmf.geometry import Geometry, Points
+
+
+@dataclass
+class FlowMapSchedulerOutput(BaseOutput):  # type: ignore[misc]
+    """`prev_sample` (diffusers' name for the next one): the points after the step."""
+
+    prev_sample: Points
+
+
+class FlowMapScheduler(SchedulerMixin, ConfigMixin):  # type: ignore[misc]
+    """Equal steps from time 0 (noise) to time 1 (data) with x1-prediction on a product of manifolds."""
+
+    order = 1
+
+    @register_to_config  # type: ignore[untyped-decorator]
+    def __init__(self, space: dict[str, Any]) -> None:
+        self.geometry = Geometry(Space.from_dict(space))
+        self.set_timesteps(1)
+
+    def set_timesteps(self, num_inference_steps: int) -> None:
+        """Prepare `timesteps` (steps,), the times at which the steps start, and `ends` (steps,), where they end."""
+        if num_inference_steps < 1:
+            raise ValueError(f"{num_inference_steps} steps; at least 1 is needed")
+        grid = torch.linspace(0, 1, num_inference_steps + 1, dtype=torch.float64)
+        self.timesteps, self.ends = grid[:-1], grid[1:]
+
+    def step(self, model_output: Points, timestep: float, sample: Points, r_timestep: float) -> FlowMapSchedulerOutput:
+        """From `sample` at `timestep` to `r_timestep`, with `model_output` = x1(sample, timestep, r_timestep)."""
+        first: Tensor = next(iter(sample.values()))
+        fraction = first.new_full((len(first),), (r_timestep - timestep) / (1 - timestep))
+        return FlowMapSchedulerOutput(prev_sample=self.geometry.along(sample, model_output, fraction))

@@ -1,0 +1,1 @@
+"""Scores of finished designs, some of them with a gradient on half-finished ones."""

@@ -1,0 +1,76 @@
+"""Corpora are the files their manifest names; foreign files are read with suspicion."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from data import corpora
+
+
+@pytest.mark.parametrize("name", corpora.names())
+def test_shipped_corpora_have_splits(name: str) -> None:
+    arrays = corpora.load(name)
+    assert set(np.unique(arrays["split"])) == {"train", "val"}
+    assert len(arrays["split"]) == arrays["shape"][0]
+
+
+def test_a_changed_corpus_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = corpora.names()[0]
+    data = bytearray((corpora.FOLDER / name).read_bytes())
+    data[1000] ^= 1
+    (tmp_path / name).write_bytes(data)
+    monkeypatch.setattr(corpora, "FOLDER", tmp_path)
+    with pytest.raises(corpora.CorpusError, match="sha256"):
+        corpora.load(name)
+
+
+def test_an_unknown_corpus_lists_the_known() -> None:
+    with pytest.raises(corpora.CorpusError, match="fly_promoters"):
+        corpora.load("human.npz")
+
+
+class Trap:
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return print, ("a pickle was run",)
+
+
+def write_object_array(path: Path) -> None:
+    np.savez(path, bits=np.array([Trap()], dtype=object))
+
+
+def write_pickle(path: Path) -> None:
+    path.write_bytes(pickle.dumps(Trap()))
+
+
+def write_nothing(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def write_other_keys(path: Path) -> None:
+    np.savez(path, letters=np.zeros((2, 2), np.uint8))
+
+
+def write_other_shape(path: Path) -> None:
+    np.savez(path, bits=np.zeros(3, np.float32))
+
+
+@pytest.mark.parametrize(
+    "make", [write_object_array, write_pickle, write_nothing, write_other_keys, write_other_shape]
+)
+def test_bad_files_are_one_clear_error(tmp_path: Path, make, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "file.npz"
+    make(path)
+    with pytest.raises(corpora.CorpusError) as caught:
+        corpora.read_npz(path, {"bits": ("u", 2)})
+    assert str(path) in str(caught.value)
+    assert "a pickle was run" not in capsys.readouterr().out
+
+
+def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "bomb.npz"
+    np.savez_compressed(path, bits=np.zeros((1000, 1000), np.uint8))
+    monkeypatch.setattr(corpora, "MOST_BYTES", 100_000)
+    with pytest.raises(corpora.CorpusError, match="unpacks to"):
+        corpora.read_npz(path, {"bits": ("u", 2)})
