@@ -11,6 +11,7 @@ from typing import Any
 from hydra import compose, initialize_config_module
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -112,6 +113,9 @@ def _models(words: list[str]) -> int:
     return _show(inventory.models(verify=action == "verify"), flags, inventory.as_text)
 
 
+PATHS = ("out", "checkpoint", "reference")
+"""Keys whose values do not pass through Hydra, so that any character may be in them."""
+
 VERBS: dict[str, Callable[[list[str]], int]] = {
     "generate": _generate,
     "check": _check,
@@ -128,8 +132,12 @@ def composed(verb: str, overrides: Sequence[str]) -> dict[str, Any]:
 
     A key inside a plug-in's table may be new to the preset (`++`): the plug-in itself says which it has.
     """
-    legal = set(OmegaConf.load(Path(__file__).parent / "conf" / f"{verb}.yaml")) - {"defaults"}
-    prepared = [_override(text, {str(key) for key in legal} | set(plugins.ROOMS)) for text in overrides]
+    keys = OmegaConf.load(Path(__file__).parent / "conf" / f"{verb}.yaml")
+    legal = {str(key) for key in keys} - {"defaults"} | {"domain", "generator"}
+    legal |= {"guidance"} if "rewards" in legal else set()
+    pairs = [text.partition("=") for text in overrides]
+    paths = {key: value for key, _, value in pairs if key in PATHS and key in legal and value != "null"}
+    prepared = [_override(text, legal) for text in overrides if text.partition("=")[0] not in paths]
     _presets_for_all_plugins()
     try:
         with initialize_config_module("app.conf", version_base="1.3"):
@@ -139,7 +147,7 @@ def composed(verb: str, overrides: Sequence[str]) -> dict[str, Any]:
         raise SpecError(str(error).strip().splitlines()[0]) from error
     finally:
         GlobalHydra.instance().clear()
-    return {str(key): value for key, value in dict(plain).items()}  # type: ignore[arg-type]
+    return {str(key): value for key, value in dict(plain).items()} | paths  # type: ignore[arg-type]
 
 
 def _override(text: str, legal: set[str]) -> str:
@@ -154,7 +162,16 @@ def _override(text: str, legal: set[str]) -> str:
         raise SpecError(f"{text!r} is not allowed; give plain values")
     if head in plugins.ROOMS and not inner and value not in plugins.names(head):
         raise SpecError(f"no {head} {value!r}; there are {', '.join(plugins.names(head))}")
-    return text if key.startswith("~") else ("++" if inner else "") + f"{name}={value}"
+    if key.startswith("~"):
+        return text
+    prepared = ("++" if inner else "") + f"{name}={value}"
+    try:
+        is_sweep = OverridesParser.create().parse_override(prepared).is_sweep_override()
+    except HydraException as error:
+        raise SpecError(f"{text!r} cannot be read as key=value; put quotes around special characters") from error
+    if is_sweep:
+        raise SpecError(f"{text!r} is several values; give one")
+    return prepared
 
 
 def _presets_for_all_plugins() -> None:

@@ -77,7 +77,7 @@ def draw(ready: Prepared, spec: RunSpec, batch: Sequence[int], progress: Progres
         ready.scorer.score if steered else None,
         ready.guidance if steered else None,
         DesignNoise(spec.seed, batch),
-        lambda step: progress(f"designs {batch[0]}-{batch[-1]} of {spec.n}", step, spec.steps),
+        lambda step: progress(f"designs {batch[0]}-{batch[-1]} of {spec.n}: steps", step, len(batch) * spec.steps),
     )
     return ready.domain.decode(state)
 

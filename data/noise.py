@@ -71,6 +71,10 @@ class DesignNoise:
         self._check(shape)
         return torch.stack([stream.uniform(*shape[1:]) for stream in self._streams])
 
+    def take(self, rows: Sequence[int]) -> DesignNoise:
+        """The streams of some of the designs, from their beginning; a row may occur twice."""
+        return DesignNoise(self.seed, [self.designs[row] for row in rows])
+
     def fork(self, key: int) -> DesignNoise:
         """The streams of the same designs under the run seed mixed with `key`."""
         return DesignNoise(stable_seed(self.seed, key), self.designs)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from data.errors import InputError
-from data.noise import Noise
+from data.noise import DesignNoise, Noise
 from data.space import Space, State
 
 Score = Callable[[State], Tensor]
@@ -65,10 +65,14 @@ class Generator(Protocol):
         steps: int,
         score: Score | None,
         guidance: Guidance | None,
-        rng: Noise,
+        rng: DesignNoise,
         on_step: Callable[[int], None],
     ) -> State:
-        """Draw `n` finished states in `steps` steps, steered by `guidance` towards `score` where both are given."""
+        """Draw `n` finished states in `steps` steps, steered by `guidance` towards `score` where both are given.
+
+        A design depends on its own noise alone, not on the others in the call. `on_step` hears how many of the
+        `n * steps` steps are done.
+        """
 
     def save(self, folder: Path) -> None:
         """Write weights and configuration into a folder, never as a pickle."""

@@ -25,7 +25,7 @@ class Dna:
     def __init__(self, length: int, forbidden_sites: Sequence[str], longest_run: int) -> None:
         self.length = length
         self.space = Space(length, {"base": Categorical(len(letters.LETTERS))})
-        self.suffixes: tuple[str, ...] = tuple(files.FORMATS)
+        self.suffixes: tuple[str, ...] = (".fasta", ".gb")
         self.metric_names = metrics.NAMES
         self.forbidden = rules.sites(forbidden_sites)
         self.longest_run = longest_run

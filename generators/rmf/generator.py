@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from data.noise import Noise
+from data.noise import DesignNoise, Noise
 from data.space import Space, State
 from generators.base import Flight, GeneratorError, Guidance, Score
 from generators.rmf.flow_map import FlowMap
@@ -18,7 +18,7 @@ from generators.rmf.scheduler import FlowMapScheduler
 from generators.rmf.training import Recipe, Trainer
 
 TILE = 16
-"""Designs per network call. The shape is always the same, so the rounding and thus the design is too."""
+"""Designs that fly together."""
 
 
 class RiemannianMeanFlow:
@@ -71,49 +71,52 @@ class RiemannianMeanFlow:
         steps: int,
         score: Score | None,
         guidance: Guidance | None,
-        rng: Noise,
+        rng: DesignNoise,
         on_step: Callable[[int], None],
     ) -> State:
-        """Draw `n` finished states with `steps` network calls, and those of the guidance where one is given."""
+        """Draw `n` finished states with `steps` network calls each, and those of the guidance where one is given.
+
+        Designs fly in tiles of one size, the last filled up with repeats: the rounding of a sum depends on the shape
+        of the tensor around it, and a design must not depend on the company it is made in.
+        """
         if (score is None) != (guidance is None):
             raise GeneratorError("guidance and score go together; give both or neither")
-        x, mask = self._prior(n, rng)
-        self.scheduler.set_timesteps(steps)
-        for k, (s, t) in enumerate(zip(self.scheduler.timesteps.tolist(), self.scheduler.ends.tolist(), strict=True)):
-            if guidance is not None and score is not None:
-                x = guidance(self._flight(x, mask, s, t), score, rng.fork(k))
-            x = self.scheduler.step(self._endpoint(x, mask, s, t), s, x, t).prev_sample
-            on_step(k + 1)
-        return self.flow_map.geometry.state(x, mask)
+        tiles = []
+        for first in range(0, n, TILE):
+            rows = [first + k % min(TILE, n - first) for k in range(TILE)]
+            tiles.append(self._fly(steps, score, guidance, rng.take(rows)))
+            on_step(min(first + TILE, n) * steps)
+        return {name: torch.cat([tile[name] for tile in tiles])[:n] for name in tiles[0]}
 
     def save(self, folder: Path) -> None:
         """Write `config.json`, safetensors weights and `scheduler_config.json`."""
         self.flow_map.save_pretrained(folder)
         self.scheduler.save_pretrained(folder)
 
-    def _prior(self, n: int, rng: Noise) -> tuple[Points, Tensor]:
+    def _fly(self, steps: int, score: Score | None, guidance: Guidance | None, rng: DesignNoise) -> State:
+        """One tile from noise to finished states."""
         device = next(self.flow_map.parameters()).device
-        geometry, length = self.flow_map.geometry, self.space.length
-        like = {name: torch.empty(n, length, width, device=device) for name, width in geometry.widths.items()}
-        return geometry.random(like, rng), torch.ones(n, length, dtype=torch.bool, device=device)
+        geometry, shape = self.flow_map.geometry, (TILE, self.space.length)
+        like = {name: torch.empty(*shape, width, device=device) for name, width in geometry.widths.items()}
+        x, mask = geometry.random(like, rng), torch.ones(shape, dtype=torch.bool, device=device)
+        self.scheduler.set_timesteps(steps)
+        for k, (s, t) in enumerate(zip(self.scheduler.timesteps.tolist(), self.scheduler.ends.tolist(), strict=True)):
+            if guidance is not None and score is not None:
+                x = guidance(self._flight(x, mask, s, t), score, rng.fork(k))
+            x = self.scheduler.step(self._endpoint(x, mask, s, t), s, x, t).prev_sample
+        return geometry.state(x, mask)
 
     def _flight(self, x: Points, mask: Tensor, s: float, t: float) -> Flight:
         def finish(y: State) -> State:
-            end = self._endpoint(y, mask, s, 1.0)
-            return self.flow_map.geometry.state(end, mask)
+            return self.flow_map.geometry.state(self._endpoint(y, mask, s, 1.0), mask)
 
         return Flight(x, s, t - s, finish, self.flow_map.geometry.move)
 
     def _endpoint(self, x: Points, mask: Tensor, s: float, t: float) -> Points:
-        """x1(x, s, t), computed in tiles of one size; the last is filled up with repeated designs."""
-        n = len(mask)
-        rows = torch.arange(n + -n % TILE, device=mask.device) % n
-        parts = []
-        for tile in torch.split(rows, TILE):
-            times = mask.new_full((TILE,), s, dtype=torch.float32), mask.new_full((TILE,), t, dtype=torch.float32)
-            with torch.autocast(mask.device.type, torch.bfloat16, enabled=_has_bfloat16(mask.device)):
-                parts.append(self.flow_map.endpoint({name: y[tile] for name, y in x.items()}, mask[tile], *times))
-        return {name: torch.cat([part[name] for part in parts])[:n] for name in x}
+        """x1(x, s, t) for times that all designs share."""
+        times = mask.new_full((TILE,), s, dtype=torch.float32), mask.new_full((TILE,), t, dtype=torch.float32)
+        with torch.autocast(mask.device.type, torch.bfloat16, enabled=_has_bfloat16(mask.device)):
+            return self.flow_map.endpoint(x, mask, *times)
 
 
 def _has_bfloat16(device: torch.device) -> bool:

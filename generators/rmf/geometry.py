@@ -27,6 +27,8 @@ class Chart:
     point: Callable[[Tensor], Tensor]
     value: Callable[[Tensor], Tensor]
     head: Callable[[Tensor], Tensor]
+    decided: float
+    """The time after which a path's end is fixed up to rounding: what is left is a straight run to it."""
 
 
 def chart(factor: Factor) -> Chart:
@@ -37,10 +39,14 @@ def chart(factor: Factor) -> Chart:
             point=torch.sqrt,
             value=torch.square,
             head=lambda raw: (0.5 * torch.log_softmax(raw, dim=-1)).exp(),
+            # Half-way to vertex i a point is x0 + e_i, normalised: coordinate i is the largest whatever x0 was.
+            decided=0.5,
         )
     if isinstance(factor, Real):
         scale = factor.scale
-        return Chart(Euclidean(), point=lambda x: x / scale, value=lambda x: x * scale, head=lambda raw: raw)
+        return Chart(
+            Euclidean(), point=lambda x: x / scale, value=lambda x: x * scale, head=lambda raw: raw, decided=1.0
+        )
     raise GeneratorError(f"Riemannian MeanFlow has no manifold for {factor}; it has one for Categorical and Real")
 
 
@@ -50,6 +56,7 @@ class Geometry:
     def __init__(self, space: Space) -> None:
         self.charts: Mapping[str, Chart] = {name: chart(factor) for name, factor in space.factors.items()}
         self.widths = {name: factor.width for name, factor in space.factors.items()}
+        self.decided = max(chart.decided for chart in self.charts.values())
 
     def points(self, state: State) -> Points:
         """The points a state stands for."""

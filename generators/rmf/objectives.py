@@ -19,10 +19,10 @@ LATEST = 0.99
 
 
 def flow_matching_loss(flow_map: FlowMap, batch: State, rng: Noise) -> Tensor:
-    """Mean of |Log_x(x1 predicted) - Log_x(x1)|^2 / max(1 - s, 0.1)^2 at times s = sigmoid(N(-0.4, 1))."""
+    """Mean of |Log_x(x1 predicted) - Log_x(x1)|^2 / max(1 - s, 0.1)^2 at random times."""
     geometry, mask = flow_map.geometry, batch["mask"]
     ones = geometry.points(batch)
-    s = torch.sigmoid(rng.normal(len(mask)).to(mask.device) - 0.4).clamp_max(LATEST)
+    s = times(len(mask), geometry.decided, rng).to(mask.device)
     x = geometry.along(geometry.random(ones, rng), ones, s)
     predicted = geometry.log(x, flow_map.endpoint(x, mask, s, s))
     error = squared_error(predicted, geometry.log(x, ones), mask)
@@ -30,31 +30,34 @@ def flow_matching_loss(flow_map: FlowMap, batch: State, rng: Noise) -> Tensor:
 
 
 def semigroup_loss(flow_map: FlowMap, teacher: FlowMap, batch: State, rng: Noise) -> Tensor:
-    """Mean of d(X_{s,t}(x), X_{r,t}(X_{s,r}(x)))^2 / max(t - s, 0.01)^2, at most 5 a sequence, r the midpoint.
-
-    The two short jumps are the teacher's and carry no gradient. The loss fades out for s > 0.9 as (1 - s)^2 does.
-    """
+    """Mean of d(X_{s,t}(x), X_{r,t}(X_{s,r}(x)))^2 / (t - s)^2, at most 5 a sequence; no gradient to the teacher."""
     geometry, mask = flow_map.geometry, batch["mask"]
     ones = geometry.points(batch)
-    s, t = interval(len(mask), rng)
-    s, t = s.to(mask.device), t.to(mask.device)
-    r = (s + t) / 2
+    s, r, t = (time.to(mask.device) for time in intervals(len(mask), geometry.decided, rng))
     x = geometry.along(geometry.random(ones, rng), ones, s)
     with torch.no_grad():
         target = teacher.jump(teacher.jump(x, mask, s, r), mask, r, t)
     reached = flow_map.jump(x, mask, s, t)
     error = squared_error(geometry.log(target, reached), {name: torch.zeros_like(y) for name, y in x.items()}, mask)
-    fade = ((1 - s) / 0.1).clamp_max(1).square()
-    return (fade * error / (t - s).clamp_min(0.01).square()).clamp_max(5).mean()
+    return (error / (t - s).square()).clamp_max(5).mean()
 
 
-def interval(n: int, rng: Noise) -> tuple[Tensor, Tensor]:
-    """Times s < t (n,): two sorted uniforms, of which a quarter starts at 0 and a quarter ends at 1.
+def times(n: int, decided: float, rng: Noise) -> Tensor:
+    """Times (n,) for flow matching: nine in ten on [0, decided], where designs are made, the others on [0, 1]."""
+    draws = rng.uniform(2, n)
+    span = torch.where(draws[0] < 0.1, 1.0, decided)
+    return span * draws[1].clamp_max(LATEST)
 
-    Few-step sampling starts at 0 and ends at 1 every time, which sorted uniforms never do.
+
+def intervals(n: int, decided: float, rng: Noise) -> tuple[Tensor, Tensor, Tensor]:
+    """Times s < r < t (n,) for the semigroup, s and t at least 0.02 apart on [0, decided] and r between them.
+
+    A quarter starts at 0, and for half of them t = decided is replaced by 1, because every sampling starts at 0
+    and both its last step and the look-ahead end at 1. Nothing of the flow is lost by that jump.
     """
-    draws = rng.uniform(n, 4)
-    s, t = draws[:, :2].sort(dim=-1).values.unbind(-1)
-    s = torch.where(draws[:, 2] < 0.25, 0.0, s).clamp_max(LATEST - 0.01)
-    t = torch.where(draws[:, 3] < 0.25, 1.0, t)
-    return s, torch.maximum(t, s + 0.01)
+    draws = rng.uniform(4, n)
+    early, late = draws[:2].sort(dim=0).values
+    s = torch.where(draws[2] < 0.25, 0.0, early) * (decided - 0.02)
+    last = draws[3] < 0.5
+    t = torch.where(last, decided, torch.maximum(decided * late, s + 0.02))
+    return s, (s + t) / 2, torch.where(last, 1.0, t)

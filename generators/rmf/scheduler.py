@@ -23,7 +23,10 @@ class FlowMapSchedulerOutput(BaseOutput):  # type: ignore[misc]
 
 
 class FlowMapScheduler(SchedulerMixin, ConfigMixin):  # type: ignore[misc]
-    """Equal steps from time 0 (noise) to time 1 (data) with x1-prediction on a product of manifolds."""
+    """Equal steps from time 0 (noise) to the time when the design is decided, the last of them on to time 1 (data).
+
+    Between them the sample moves along the geodesic to the predicted x1, on a product of manifolds.
+    """
 
     order = 1
 
@@ -36,7 +39,8 @@ class FlowMapScheduler(SchedulerMixin, ConfigMixin):  # type: ignore[misc]
         """Prepare `timesteps` (steps,), the times at which the steps start, and `ends` (steps,), where they end."""
         if num_inference_steps < 1:
             raise ValueError(f"{num_inference_steps} steps; at least 1 is needed")
-        grid = torch.linspace(0, 1, num_inference_steps + 1, dtype=torch.float64)
+        grid = torch.linspace(0, self.geometry.decided, num_inference_steps + 1, dtype=torch.float64)
+        grid[-1] = 1.0
         self.timesteps, self.ends = grid[:-1], grid[1:]
 
     def step(self, model_output: Points, timestep: float, sample: Points, r_timestep: float) -> FlowMapSchedulerOutput:

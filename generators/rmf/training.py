@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+from torch import Tensor
+from torch.optim.swa_utils import AveragedModel
 
 from data.noise import Noise
 from data.space import State
@@ -15,13 +16,15 @@ from generators.base import GeneratorError
 from generators.rmf.flow_map import FlowMap
 from generators.rmf.objectives import flow_matching_loss, semigroup_loss
 
+Tensors = tuple[Tensor, ...] | list[Tensor]
+
 
 @dataclass(frozen=True)
 class Recipe:
     """How a flow map is trained. With `semigroup_weight` 0 it is plain Riemannian flow matching."""
 
-    steps: int = 10_000
-    flow_matching_steps: int = 5_000
+    steps: int = 8_000
+    flow_matching_steps: int = 3_000
     """Steps at the start without the semigroup term: a teacher that knows no velocity has nothing to teach."""
     semigroup_weight: float = 1.0
     semigroup_share: float = 0.5
@@ -30,7 +33,7 @@ class Recipe:
     warm_up: int = 200
     weight_decay: float = 0.01
     decay: float = 0.999
-    """Of the moving average, per step."""
+    """Of the moving average, per step; at step k no more than (1 + k) / (10 + k)."""
 
 
 class Trainer:
@@ -38,8 +41,7 @@ class Trainer:
 
     def __init__(self, flow_map: FlowMap, recipe: Recipe) -> None:
         self.flow_map, self.recipe, self.step = flow_map, recipe, 0
-        average = get_ema_multi_avg_fn(recipe.decay)  # type: ignore[no-untyped-call]
-        self.average = AveragedModel(flow_map, multi_avg_fn=average)
+        self.average = AveragedModel(flow_map, multi_avg_fn=self._average)
         self.optimiser = torch.optim.AdamW(
             flow_map.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay
         )
@@ -91,6 +93,10 @@ class Trainer:
             "optimiser": self.optimiser,
             "schedule": self.schedule,
         }
+
+    def _average(self, average: Tensors, current: Tensors, count: Tensor | int) -> None:
+        decay = min(self.recipe.decay, (1 + int(count)) / (10 + int(count)))
+        torch._foreach_lerp_(average, current, 1 - decay)
 
     def _rate(self, step: int) -> float:
         warm = min(1.0, (step + 1) / self.recipe.warm_up)

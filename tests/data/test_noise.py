@@ -36,7 +36,8 @@ def test_the_law_of_the_numbers() -> None:
     normal, uniform = StepNoise(0).normal(200_000), StepNoise(0).uniform(200_000)
     assert abs(normal.mean()) < 0.01
     assert abs(normal.std() - 1) < 0.01
-    assert 0 <= uniform.min() and uniform.max() < 1
+    assert uniform.min() >= 0
+    assert uniform.max() < 1
     assert abs(uniform.mean() - 0.5) < 0.005
 
 

@@ -1,0 +1,141 @@
+"""Bad input is one line with the value, what is legal and the remedy; exit code 2; nothing is written."""
+
+import json
+import os
+import pickle
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from app import cli
+from data import checkpoints
+
+
+def refused(arguments: list[str], capsys: pytest.CaptureFixture[str], verb: str = "generate") -> str:
+    """The one line that is said."""
+    assert cli.run([verb, *arguments]) == 2
+    caught = capsys.readouterr()
+    assert caught.out == ""
+    assert caught.err.count("\n") == 1
+    return caught.err
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("domain=rna", ["rna", "dna"]),
+        ("generator=gan", ["gan", "rmf"]),
+        ("guidance=magic", ["magic", "free, lookahead"]),
+        ("rewards.beauty.weight=1", ["beauty", "gc_content, motif"]),
+        ("rewards.gc_content.goal=1", ["goal", "target"]),
+        ("rewards.gc_content.target=2", ["2", "0", "1"]),
+        ("rewards.gc_content.target=high", ["high", "float"]),
+        ("rewards.gc_content.weight=heavy", ["heavy", "number"]),
+        ("rewards.motif.name=XYZ", ["XYZ", "TATA-Box"]),
+        ("domain.length=64", ["64", "128"]),
+        ("domain.width=3", ["width", "length"]),
+        ("guidance.power=3", ["power", "none"]),
+        ("n=0", ["n is 0", "1 or more"]),
+        ("n=-3", ["-3", "1 or more"]),
+        ("n=many", ["many", "whole number"]),
+        ("n=2.5", ["2.5", "whole number"]),
+        ("n=true", ["True", "whole number"]),
+        ("steps=0", ["0", "1 or more"]),
+        ("batch=0", ["batch is 0", "1 or more"]),
+        ("seed=-1", ["-1", "0 or more"]),
+        ("device=tpu", ["tpu", "auto, cpu, cuda"]),
+        ("colour=red", ["colour", "checkpoint"]),
+        ("+colour=red", ["colour", "checkpoint"]),
+        ("nonsense", ["nonsense", "key=value"]),
+        ("domain._target_=os.system", ["_target_", "not allowed"]),
+        ("domain.length=${oc.env:HOME}", ["not allowed"]),
+        ("checkpoint=nowhere", ["nowhere", "foreshape train"]),
+        ("n=[", ["n=[", "quotes"]),
+        ("n=1,2", ["n=1,2", "several"]),
+        ("seed=range(1,4)", ["several"]),
+    ],
+)
+def test_one_line(arguments: list[str], tmp_path: Path, capsys, override: str, said: list[str]) -> None:
+    line = refused([*arguments, override], capsys)
+    assert all(word in line for word in said), line
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_verb_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "generate, check, train" in refused([], capsys, "conjure")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_a_device_that_is_not_there(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert "device=cpu" in refused([*arguments, "device=cuda"], capsys)
+
+
+def test_a_checkpoint_of_another_space(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    line = refused([*arguments, "domain.length=256"], capsys)
+    assert "128 x" in line
+    assert "256 x" in line
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "weights.pt", "state.pkl"])
+def test_a_pickle_is_not_opened(arguments: list[str], tiny: Path, tmp_path: Path, capsys, name: str) -> None:
+    folder = tmp_path / "evil"
+    shutil.copytree(tiny, folder)
+    (folder / name).write_bytes(pickle.dumps({}))
+    assert "never a pickle" in refused([*arguments, f"checkpoint={folder}"], capsys)
+
+
+@pytest.mark.parametrize("name", ["config.json", "diffusion_pytorch_model.safetensors", "scheduler_config.json"])
+def test_a_damaged_checkpoint(arguments: list[str], tiny: Path, tmp_path: Path, capsys, name: str) -> None:
+    folder = tmp_path / "damaged"
+    shutil.copytree(tiny, folder)
+    (folder / name).write_bytes((folder / name).read_bytes()[:40])
+    assert "restore" in refused([*arguments, f"checkpoint={folder}"], capsys)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_shipped_checkpoint_with_another_sha256(arguments, tiny: Path, tmp_path: Path, capsys, monkeypatch) -> None:
+    shipped = tmp_path / "shipped"
+    shutil.copytree(tiny, shipped / "dna-rmf")
+    (shipped / "manifest.json").write_text(json.dumps({"dna-rmf/config.json": "0" * 64}))
+    monkeypatch.setattr(checkpoints, "FOLDER", shipped)
+    monkeypatch.setattr(checkpoints, "MANIFEST", shipped / "manifest.json")
+    assert "sha256" in refused([*arguments, "checkpoint=auto"], capsys)
+
+
+def test_the_folder_of_another_run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["generate", *arguments]) == 0
+    capsys.readouterr()
+    assert "seed=3, not 4" in refused([*arguments, "seed=4"], capsys)
+
+
+def test_a_folder_that_cannot_be_written(arguments: list[str], tmp_path: Path, capsys) -> None:
+    (tmp_path / "file").write_text("mine")
+    line = refused([*arguments, f"out={tmp_path / 'file' / 'run'}"], capsys)
+    assert "cannot be written" in line
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_without_permission(arguments: list[str], tmp_path: Path, capsys) -> None:
+    (tmp_path / "locked").mkdir(mode=0o500)
+    assert "cannot be written" in refused([*arguments, f"out={tmp_path / 'locked' / 'run'}"], capsys)
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"letters": np.zeros((2, 3), np.uint8)},
+        {"bits": np.zeros((2, 3), np.float32), "shape": np.array([2, 12])},
+        {"bits": np.zeros((2, 3), np.uint8), "shape": np.array([2, 12])},
+        {"bits": np.zeros((2, 64), np.uint8), "shape": np.array([5, 256])},
+        {"bits": np.zeros((0, 64), np.uint8), "shape": np.array([0, 256])},
+    ],
+)
+def test_a_reference_of_another_format(arguments, tmp_path: Path, capsys, arrays: dict[str, np.ndarray]) -> None:
+    np.savez(tmp_path / "reference.npz", **arrays)
+    kept = [a for a in arguments if a.split("=")[0] in ("domain.length", "checkpoint")]
+    line = refused([*kept, f"reference={tmp_path / 'reference.npz'}"], capsys, "evaluate")
+    assert "reference.npz" in line

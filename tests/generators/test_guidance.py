@@ -1,0 +1,59 @@
+"""Laws of guidance: nothing to gain changes nothing, and what is gained is gained by the look-ahead itself."""
+
+import pytest
+import torch
+
+from data.noise import DesignNoise
+from data.space import State
+from generators.base import GeneratorError, Guidance, Score
+from generators.guidance import free, lookahead
+from tests.generators.test_rmf import LETTERS, shaken
+
+
+def sample(guidance: Guidance | None, score: Score | None, n: int = 20, steps: int = 4) -> State:
+    return shaken(LETTERS).sample(n, steps, score, guidance, DesignNoise(0, range(n)), lambda step: None)
+
+
+def first_letter(state: State) -> torch.Tensor:
+    return state["base"][..., 0].mean(-1)
+
+
+def constant(state: State) -> torch.Tensor:
+    return 0 * state["base"].sum((1, 2)) + 3
+
+
+@pytest.mark.parametrize(
+    ("guidance", "score"),
+    [(free.build(), first_letter), (lookahead.build(0.0), first_letter), (lookahead.build(2.0), constant)],
+    ids=["free", "no strength", "nothing to gain"],
+)
+def test_samples_as_without_guidance(guidance: Guidance, score: Score) -> None:
+    assert torch.equal(sample(guidance, score)["base"], sample(None, None)["base"])
+
+
+@pytest.mark.parametrize("steps", [1, 4, 16])
+def test_lookahead_raises_the_score(steps: int) -> None:
+    free_score = first_letter(sample(None, None, steps=steps))
+    steered = first_letter(sample(lookahead.build(1.0), first_letter, steps=steps))
+    assert steered.mean() > free_score.mean() + 0.02
+
+
+def test_lookahead_never_leaves_the_space() -> None:
+    LETTERS.check(sample(lookahead.build(10.0), first_letter))
+
+
+def test_each_design_is_steered_alone() -> None:
+    together = sample(lookahead.build(1.0), first_letter, n=20)["base"]
+    alone = sample(lookahead.build(1.0), first_letter, n=3)["base"]
+    assert torch.equal(together[:3], alone)
+
+
+def test_a_score_without_gradient_is_refused_with_the_remedy() -> None:
+    with pytest.raises(GeneratorError, match="guidance=free"):
+        sample(lookahead.build(1.0), lambda state: first_letter(state).detach())
+
+
+@pytest.mark.parametrize("strength", [-1.0, float("nan")])
+def test_a_bad_strength_is_refused(strength: float) -> None:
+    with pytest.raises(GeneratorError, match="strength"):
+        lookahead.build(strength)
