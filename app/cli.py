@@ -18,7 +18,9 @@ from omegaconf.errors import OmegaConfBaseException
 
 from app import plugins
 from app.spec import EvaluateSpec, RunSpec, SpecError, TrainSpec, from_plain
+from data import checkpoints
 from data.errors import InputError
+from data.store import Run
 
 USAGE = """foreshape VERB [key=value …]
 
@@ -27,7 +29,7 @@ USAGE = """foreshape VERB [key=value …]
   train      make a checkpoint     domain=dna generator=rmf out=DIR
   evaluate   measure a generator   domain=dna generator=rmf reference=FILE.npz steps=[1,4,100] n=512
   list       what there is         [--json]
-  models     list | verify         the shipped checkpoints
+  models     list | verify | record   the shipped checkpoints, and their digests
   doctor     is all well here?     [--json]
 """
 
@@ -56,9 +58,11 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _generate(overrides: list[str]) -> int:
-    from app import service
+    from app import report, service
 
-    print(service.generate(from_plain(RunSpec, composed("generate", overrides)), on_terminal))
+    folder = service.generate(from_plain(RunSpec, composed("generate", overrides)), on_terminal)
+    print(report.text(Run(folder).rows()))
+    print(folder)
     return 0
 
 
@@ -108,8 +112,10 @@ def _models(words: list[str]) -> int:
     from app import inventory
 
     action, *flags = words or ["list"]
-    if action not in ("list", "verify"):
-        raise SpecError(f"no action {action!r} of models; there are list, verify")
+    if action not in ("list", "verify", "record"):
+        raise SpecError(f"no action {action!r} of models; there are list, verify, record")
+    if action == "record":
+        checkpoints.record()
     return _show(inventory.models(verify=action == "verify"), flags, inventory.as_text)
 
 

@@ -66,6 +66,13 @@ def statistics(rows: Sequence[dict[str, str]]) -> dict[str, tuple[float, float, 
     return found
 
 
+def text(rows: Sequence[dict[str, str]]) -> str:
+    """The statistics for a terminal."""
+    lines = [f"{'score':<28}{'lowest':>10}{'mean':>10}{'highest':>10}"]
+    lines += [f"{name:<28}" + "".join(f"{v:>10.3f}" for v in values) for name, values in statistics(rows).items()]
+    return "\n".join(lines)
+
+
 def overviews(domain: Domain[Any], designs: Sequence[Any]) -> list[str]:
     """Pictures of all designs together, where the domain has any."""
     if not isinstance(domain, Overview) or not designs:

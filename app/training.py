@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
-from typing import Any, TextIO
 
 import torch
 import yaml
@@ -29,39 +28,50 @@ LOG_EVERY = 100
 def train(spec: TrainSpec, progress: Progress) -> Path:
     """Train by the generator's recipe, or go on where an earlier call stopped; returns the checkpoint's folder."""
     domain = plugins.build("domain", spec.domain.name, spec.domain.parameters)
+    device = devices.resolve(spec.device)
     torch.manual_seed(spec.seed)  # the weights at the start
     torch.set_num_threads(spec.threads)
-    device = devices.resolve(spec.device)
-    generator = plugins.build("generator", spec.generator.name, spec.generator.parameters, domain.space)
+    generator = plugins.build("generator", spec.generator.name, spec.generator.parameters, domain.space).to(device)
     folder = Path(spec.out) if spec.out else home() / "training" / f"{spec.domain.name}-{spec.generator.name}"
-    keeper = Keeper(folder, spec, generator.to(device), progress)
+    keeper = Keeper(folder, spec, generator, progress)
+    if keeper.finished():
+        return folder
     corpus = domain.encode(domain.corpus("train"))
     rng = StepNoise(stable_seed("train", spec.seed))
     generator.fit(keeper.remaining(corpus, rng, device), rng, keeper.on_step)
     generator.save(folder)
-    (folder / "training.yaml").write_text(yaml.safe_dump(to_plain(spec), sort_keys=False))
+    keeper.finish()
     return folder
 
 
 @dataclass
 class Keeper:
-    """Keeps a training's state and log in a folder, and hands out the batches that are still to come."""
+    """Keeps a training in a folder: `training.yaml` says what it is, `log.jsonl` how it went, `state.pt` where it is.
+
+    The state is there only until the training is finished.
+    """
 
     folder: Path
     spec: TrainSpec
     generator: Generator
     progress: Progress
-    start: int = 0
     losses: list[dict[str, float]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.clock = time.monotonic()
-        state = self.folder / "state.pt"
-        if state.exists() and isinstance(self.generator, Resumable):
-            self._check_same()
-            self.start = self.generator.resume(torch.load(state, weights_only=True))
-        (self.folder / "spec.yaml").write_text(yaml.safe_dump(to_plain(self.spec), sort_keys=False))
+        self._open()
+        self.start, self.clock, self.before = 0, time.monotonic(), 0.0
+        if self.state.exists() and isinstance(self.generator, Resumable):
+            self.start = self.generator.resume(torch.load(self.state, weights_only=True))
+            self.before = self._rewind()
+
+    @property
+    def state(self) -> Path:
+        """What the next step depends on."""
+        return self.folder / "state.pt"
+
+    def finished(self) -> bool:
+        """Whether the folder holds the checkpoint already."""
+        return (self.folder / "config.json").exists() and not self.state.exists()
 
     def remaining(self, corpus: State, rng: StepNoise, device: torch.device) -> Iterator[State]:
         """The batches from `start` to the recipe's end; batch k depends on the seed and on k alone."""
@@ -74,25 +84,39 @@ class Keeper:
         self.losses.append(losses)
         if step % LOG_EVERY == 0:
             means = {name: round(fmean(entry[name] for entry in self.losses), 5) for name in losses}
+            seconds = round(self.before + time.monotonic() - self.clock, 1)
             with (self.folder / "log.jsonl").open("a") as log:
-                self._log(log, {"step": step, "seconds": round(time.monotonic() - self.clock, 1)} | means)
+                log.write(json.dumps({"step": step, "seconds": seconds} | means) + "\n")
             self.losses.clear()
-            self.progress(f"training {means}", step, self.generator.steps)
+            self.progress(f"training {means}: steps", step, self.generator.steps)
         if step % self.spec.save_every == 0 and isinstance(self.generator, Resumable):
             temporary = self.folder / f".state.{os.getpid()}"
             torch.save(self.generator.training_state(), temporary)
-            temporary.replace(self.folder / "state.pt")
+            temporary.replace(self.state)
 
-    def _log(self, log: TextIO, line: dict[str, Any]) -> None:
-        log.write(json.dumps(line) + "\n")
+    def finish(self) -> None:
+        """Drop the state, which a checkpoint must not hold."""
+        self.state.unlink(missing_ok=True)
 
-    def _check_same(self) -> None:
-        theirs = yaml.safe_load((self.folder / "spec.yaml").read_text())
-        free = ("device", "threads", "save_every", "out")
-        ours = to_plain(self.spec)
-        for key in sorted(set(theirs) - set(free)):
-            if theirs[key] != ours.get(key):
+    def _open(self) -> None:
+        ours, kept = to_plain(self.spec), self.folder / "training.yaml"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            theirs = yaml.safe_load(kept.read_text()) if kept.exists() else ours
+            kept.write_text(yaml.safe_dump(theirs, sort_keys=False))
+        except OSError as error:
+            raise InputError(f"{self.folder} cannot be written ({error.strerror}); give another out=DIR") from error
+        for key in sorted((theirs.keys() | ours.keys()) - {"device", "threads", "save_every", "out"}):
+            if theirs.get(key) != ours.get(key):
                 raise InputError(
-                    f"{self.folder} holds a training with {key}={theirs[key]}, not {ours.get(key)}; "
+                    f"{self.folder} holds a training with {key}={theirs.get(key)}, not {ours.get(key)}; "
                     "give another out=DIR, or the same values to go on with it"
                 )
+
+    def _rewind(self) -> float:
+        """Cut the log back to the state's step; returns the seconds that had been spent by then."""
+        log = self.folder / "log.jsonl"
+        lines = log.read_text().splitlines() if log.exists() else []
+        kept = [line for line in lines if json.loads(line)["step"] <= self.start]
+        log.write_text("".join(f"{line}\n" for line in kept))
+        return float(json.loads(kept[-1])["seconds"]) if kept else 0.0

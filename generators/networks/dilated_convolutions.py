@@ -1,4 +1,4 @@
-"""A residual network of dilated convolutions over sites, modulated by two times."""
+"""A residual network of dilated convolutions over sites, modulated by two times and by the place in the sequence."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 DILATIONS = (1, 2, 4, 8, 16)
+WAVES = 32
 
 
 class DilatedConvolutions(nn.Module):
-    """(batch, length, width_in) -> (batch, length, width_out), with learned positions.
+    """(batch, length, width_in) -> (batch, length, width_out).
 
     The trunk runs in bfloat16 under autocast: convolutions are 1 x k over channels-last images, which is the layout
     that a CPU's matrix units want. Dilations repeat 1, 2, 4, 8, 16, so ten blocks of kernel 5 see 249 sites.
@@ -21,8 +22,9 @@ class DilatedConvolutions(nn.Module):
     def __init__(self, length: int, width_in: int, width_out: int, channels: int, depth: int, kernel: int) -> None:
         super().__init__()
         self.input = nn.Linear(width_in, channels)
-        self.positions = nn.Parameter(0.02 * torch.randn(length, channels))
-        self.times = nn.Sequential(nn.Linear(2 * 2 * 32, channels), nn.SiLU(), nn.Linear(channels, channels), nn.SiLU())
+        self.register_buffer("places", _waves(torch.arange(length), 2.0 * length, 4.0), persistent=False)
+        self.place = nn.Linear(2 * WAVES, channels)
+        self.times = nn.Sequential(nn.Linear(4 * WAVES, channels), nn.SiLU(), nn.Linear(channels, channels), nn.SiLU())
         self.blocks = nn.ModuleList(Block(channels, kernel, DILATIONS[i % len(DILATIONS)]) for i in range(depth))
         self.norm = nn.LayerNorm(channels)
         self.output = nn.Linear(channels, width_out)
@@ -30,35 +32,39 @@ class DilatedConvolutions(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor, start: Tensor, end: Tensor) -> Tensor:
         """x (B, L, width_in), mask (B, L) bool, times `start` and `end` (B,) in [0, 1] -> (B, L, width_out) float32."""
-        condition = self.times(torch.cat([_fourier(start), _fourier(end - start)], dim=-1))  # (B, C)
+        times = torch.cat([_waves(start, 4.0, 1 / 64), _waves(end - start, 4.0, 1 / 64)], dim=-1)
+        condition, places = self.times(times), self.places  # (B, C), (L, 2 * WAVES)
         keep = None if bool(mask.all()) else mask[..., None]
-        hidden = self.input(x) + self.positions  # (B, L, C)
+        hidden = self.input(x) + self.place(places)  # (B, L, C)
         if torch.is_autocast_enabled(x.device.type):
             hidden = hidden.to(torch.get_autocast_dtype(x.device.type))
         for block in self.blocks:
-            hidden = block(hidden, condition, keep)
+            hidden = block(hidden, condition, places, keep)
         with torch.autocast(x.device.type, enabled=False):
             output: Tensor = self.output(self.norm(hidden.float()))
         return output
 
 
 class Block(nn.Module):
-    """Norm, scale and shift from the condition, one dilated convolution, SiLU, one linear map; added to its input."""
+    """Norm, scale and shift by time and place, one dilated convolution, SiLU, one linear map; added to its input."""
 
     def __init__(self, channels: int, kernel: int, dilation: int) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(channels, elementwise_affine=False)
-        self.modulation = nn.Linear(channels, 2 * channels)
+        self.by_time = nn.Linear(channels, 2 * channels)
+        self.by_place = nn.Linear(2 * WAVES, 2 * channels, bias=False)
         padding = (0, dilation * (kernel // 2))
         self.convolution = nn.Conv2d(channels, channels, (1, kernel), padding=padding, dilation=(1, dilation))
         self.mix = nn.Linear(channels, channels)
-        for zeroed in (self.modulation, self.mix):
+        for zeroed in (self.by_time, self.by_place, self.mix):
             nn.init.zeros_(zeroed.weight)
-            nn.init.zeros_(zeroed.bias)
+            if zeroed.bias is not None:
+                nn.init.zeros_(zeroed.bias)
 
-    def forward(self, x: Tensor, condition: Tensor, keep: Tensor | None) -> Tensor:
-        """x (B, L, C), condition (B, C), keep (B, L, 1) bool or None -> (B, L, C)."""
-        scale, shift = self.modulation(condition)[:, None].to(x.dtype).chunk(2, dim=-1)
+    def forward(self, x: Tensor, condition: Tensor, places: Tensor, keep: Tensor | None) -> Tensor:
+        """x (B, L, C), condition (B, C), places (L, 2 * WAVES), keep (B, L, 1) bool or None -> (B, L, C)."""
+        modulation = self.by_time(condition)[:, None] + self.by_place(places)  # (B, L, 2 C)
+        scale, shift = modulation.to(x.dtype).chunk(2, dim=-1)
         hidden = torch.addcmul(shift, self.norm(x), 1 + scale)
         if keep is not None:
             hidden = hidden * keep
@@ -68,8 +74,8 @@ class Block(nn.Module):
         return result
 
 
-def _fourier(time: Tensor) -> Tensor:
-    """32 sines and 32 cosines of times (B,), with periods from 4 down to 1/64."""
-    frequencies = 2 * math.pi * torch.logspace(-2, 6, 32, base=2, device=time.device)
-    angles = time.float()[:, None] * frequencies
+def _waves(x: Tensor, longest: float, shortest: float) -> Tensor:
+    """(..., 2 * WAVES): sines and cosines of x (...) with periods from `longest` down to `shortest`."""
+    periods = torch.logspace(math.log2(longest), math.log2(shortest), WAVES, base=2, device=x.device)
+    angles = 2 * math.pi * x.float()[..., None] / periods
     return torch.cat([angles.sin(), angles.cos()], dim=-1)

@@ -56,9 +56,7 @@ def write_other_shape(path: Path) -> None:
     np.savez(path, bits=np.zeros(3, np.float32))
 
 
-@pytest.mark.parametrize(
-    "make", [write_object_array, write_pickle, write_nothing, write_other_keys, write_other_shape]
-)
+@pytest.mark.parametrize("make", [write_object_array, write_pickle, write_nothing, write_other_keys, write_other_shape])
 def test_bad_files_are_one_clear_error(tmp_path: Path, make, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "file.npz"
     make(path)

@@ -1,0 +1,108 @@
+"""`foreshape train`: a training that was stopped goes on as if it had not been, and makes a checkpoint that works."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from safetensors.torch import load_file
+
+from app import cli
+from generators.rmf.training import Trainer
+
+RECIPE = [
+    "domain.length=128",
+    "generator.channels=8",
+    "generator.depth=1",
+    "generator.recipe.steps=6",
+    "generator.recipe.flow_matching_steps=2",
+    "batch=4",
+    "save_every=2",
+    "threads=1",
+]
+
+
+@pytest.fixture(autouse=True)
+def threads():  # training sets them for the process
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def train(folder: Path, *more: str) -> int:
+    return cli.run(["train", *RECIPE, f"out={folder}", *more])
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    return load_file(folder / "diffusion_pytorch_model.safetensors")
+
+
+def test_a_checkpoint_is_made_and_works(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "ckpt"
+    assert train(folder) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == str(folder)
+    names = {path.name for path in folder.iterdir()}
+    weights_name = "diffusion_pytorch_model.safetensors"
+    assert names >= {"config.json", weights_name, "scheduler_config.json", "training.yaml"}
+    assert not {path.suffix for path in folder.iterdir()} & {".pt", ".bin"}
+    run = tmp_path / "run"
+    assert cli.run(["generate", "domain.length=128", f"checkpoint={folder}", "n=2", f"out={run}"]) == 0
+    assert yaml.safe_load((folder / "training.yaml").read_text())["generator"]["recipe"]["steps"] == 6
+
+
+def test_an_interrupted_training_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert train(tmp_path / "whole") == 0
+    advance = Trainer.advance
+
+    def interrupt(self: Trainer, *arguments) -> dict[str, float]:
+        if self.step == 5:
+            raise KeyboardInterrupt
+        return advance(self, *arguments)
+
+    monkeypatch.setattr(Trainer, "advance", interrupt)
+    assert train(tmp_path / "pieces") == 130
+    assert (tmp_path / "pieces" / "state.pt").exists()
+    monkeypatch.setattr(Trainer, "advance", advance)
+    assert train(tmp_path / "pieces") == 0
+    whole, pieces = weights(tmp_path / "whole"), weights(tmp_path / "pieces")
+    assert all(torch.equal(whole[name], pieces[name]) for name in whole)
+
+
+def test_a_finished_training_is_left_alone(tmp_path: Path) -> None:
+    assert train(tmp_path) == 0
+    before = (tmp_path / "diffusion_pytorch_model.safetensors").stat().st_mtime_ns
+    assert train(tmp_path) == 0
+    assert (tmp_path / "diffusion_pytorch_model.safetensors").stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("generator.recipe.learning_rate=0.1", "generator="),
+        ("seed=5", "seed=0, not 5"),
+        ("generator.recipe.step=3", "step"),
+        ("generator.recipe.steps=ten", "ten"),
+    ],
+)
+def test_another_training_is_refused(tmp_path: Path, capsys, override: str, said: str) -> None:
+    assert train(tmp_path) == 0
+    capsys.readouterr()
+    assert train(tmp_path, override) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_log_has_the_losses(tmp_path: Path) -> None:
+    assert (
+        train(
+            tmp_path,
+            "generator.recipe.steps=100",
+            "generator.recipe.flow_matching_steps=0",
+            "generator.recipe.warm_up=1",
+        )
+        == 0
+    )
+    line = json.loads((tmp_path / "log.jsonl").read_text().splitlines()[-1])
+    assert line["step"] == 100
+    assert line["flow_matching"] > 0
+    assert line["semigroup"] > 0
