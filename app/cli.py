@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,6 @@ from omegaconf.errors import OmegaConfBaseException
 
 from app import plugins
 from app.spec import EvaluateSpec, RunSpec, SpecError, TrainSpec, from_plain
-from data import checkpoints
 from data.errors import InputError
 from data.store import Run
 
@@ -53,8 +53,13 @@ def run(arguments: Sequence[str]) -> int:
         print(f"foreshape: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("foreshape: interrupted; finished designs are kept, the same command goes on", file=sys.stderr)
+        print("foreshape: interrupted; what is finished is kept, and the same command goes on", file=sys.stderr)
         return 130
+    except Exception as error:
+        traceback.print_exc()
+        what = f"{type(error).__name__}: {error}"
+        print(f"foreshape: broke with {what}; what is finished is kept, and the same command goes on", file=sys.stderr)
+        return 1
 
 
 def _generate(overrides: list[str]) -> int:
@@ -90,6 +95,7 @@ def _evaluate(overrides: list[str]) -> int:
     from app import evaluation
 
     result = evaluation.evaluate(from_plain(EvaluateSpec, composed("evaluate", overrides)), on_terminal)
+    print(evaluation.table(result), file=sys.stderr)
     print(json.dumps(result, indent=2))
     return 0
 
@@ -110,6 +116,7 @@ def _doctor(flags: list[str]) -> int:
 
 def _models(words: list[str]) -> int:
     from app import inventory
+    from data import checkpoints
 
     action, *flags = words or ["list"]
     if action not in ("list", "verify", "record"):

@@ -90,8 +90,9 @@ def goals(rows: Sequence[Row]) -> dict[str, dict[str, float | bool]]:
     return found
 
 
-def table(result: Mapping[str, Any], columns: Sequence[str]) -> str:
-    """The rows as a Markdown table of some of the metrics."""
+def table(result: Mapping[str, Any], columns: Sequence[str] = ()) -> str:
+    """The rows as a Markdown table of some of the metrics, or of all."""
+    columns = columns or list(result["rows"][0]["metrics"])
     lines = ["| method | steps | n | " + " | ".join(columns) + " |", "| --- " * (len(columns) + 3) + "|"]
     for row in result["rows"]:
         cells = [f"{row['metrics'][name]:.4g}" for name in columns]

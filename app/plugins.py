@@ -16,11 +16,12 @@ import typing
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from data.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
 
 ROOMS = {
     "domain": "domains",

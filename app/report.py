@@ -23,7 +23,8 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums }
 th, td { padding: .25rem .75rem .25rem 0; text-align: right; border-bottom: 1px solid var(--line) }
 th:first-child, td:first-child { text-align: left }
 article { border-top: 1px solid var(--line); padding: .75rem 0 }
-article p { margin: 0 } .bad { color: #c33 } pre { overflow-x: auto; font-size: .85rem }
+article p, article h3 { margin: 0 } article p { font-size: .85rem } small { font-weight: normal }
+.bad { color: #c33 } pre { overflow-x: auto; font-size: .85rem }
 img { max-width: 100%; background: white }
 """
 
@@ -52,7 +53,7 @@ def summary(rows: Sequence[dict[str, str]]) -> str:
     """A table of the minimum, mean and maximum of every score."""
     lines = []
     for name, (low, mean, high) in statistics(rows).items():
-        lines.append(f"<tr><td>{html.escape(name)}<td>{low:.3f}<td>{mean:.3f}<td>{high:.3f}</tr>")
+        lines.append(f"<tr><td>{html.escape(name)}<td>{low:.4g}<td>{mean:.4g}<td>{high:.4g}</tr>")
     return f"<table><tr><th>score<th>lowest<th>mean<th>highest</tr>{''.join(lines)}</table>"
 
 
@@ -69,7 +70,7 @@ def statistics(rows: Sequence[dict[str, str]]) -> dict[str, tuple[float, float, 
 def text(rows: Sequence[dict[str, str]]) -> str:
     """The statistics for a terminal."""
     lines = [f"{'score':<28}{'lowest':>10}{'mean':>10}{'highest':>10}"]
-    lines += [f"{name:<28}" + "".join(f"{v:>10.3f}" for v in values) for name, values in statistics(rows).items()]
+    lines += [f"{name:<28}" + "".join(f"{v:>10.4g}" for v in values) for name, values in statistics(rows).items()]
     return "\n".join(lines)
 
 
@@ -82,8 +83,11 @@ def overviews(domain: Domain[Any], designs: Sequence[Any]) -> list[str]:
 
 
 def card(row: dict[str, str], domain: Domain[Any], design: Any) -> str:
-    """One design: its number, picture, scores and what is wrong with it."""
-    scores = " · ".join(f"{k} {float(v):.3f}" for k, v in row.items() if k != "design" and not k.endswith(".valid"))
+    """One design: its number and files, picture, scores and what is wrong with it."""
+    number = f"{int(row['design']):06d}"
+    links = " ".join(f'<a href="designs/{number}{end}">{end[1:]}</a>' for end in domain.suffixes)
+    shown = {name: value for name, value in row.items() if name != "design" and not name.endswith(".valid")}
+    scores = " · ".join(f"{name} <b>{float(value):.4g}</b>" for name, value in shown.items())
     broken = "".join(f'<p class="bad">{html.escape(v.message)}</p>' for v in domain.violations(design))
-    picture = domain.draw(design).decode()
-    return f"<article><p><b>{int(row['design']):06d}</b> {html.escape(scores)}</p>{picture}{broken}</article>"
+    heading = f"<h3>{number} <small>{links}</small></h3><p>{scores}</p>"
+    return f"<article>{heading}{domain.draw(design).decode()}{broken}</article>"

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 DILATIONS = (1, 2, 4, 8, 16)
-WAVES = 32
+TIME_WAVES, PLACE_WAVES = 32, 16
 
 
 class DilatedConvolutions(nn.Module):
@@ -22,9 +22,13 @@ class DilatedConvolutions(nn.Module):
     def __init__(self, length: int, width_in: int, width_out: int, channels: int, depth: int, kernel: int) -> None:
         super().__init__()
         self.input = nn.Linear(width_in, channels)
-        self.register_buffer("places", _waves(torch.arange(length), 2.0 * length, 4.0), persistent=False)
-        self.place = nn.Linear(2 * WAVES, channels)
-        self.times = nn.Sequential(nn.Linear(4 * WAVES, channels), nn.SiLU(), nn.Linear(channels, channels), nn.SiLU())
+        # Waves of length 1 in total: at full size, the noise of their many weights drowns what the place says.
+        places = _waves(torch.arange(length), 2.0 * length, 12.0, PLACE_WAVES) / PLACE_WAVES**0.5
+        self.register_buffer("places", places, persistent=False)
+        self.place = nn.Linear(2 * PLACE_WAVES, channels)
+        self.times = nn.Sequential(
+            nn.Linear(4 * TIME_WAVES, channels), nn.SiLU(), nn.Linear(channels, channels), nn.SiLU()
+        )
         self.blocks = nn.ModuleList(Block(channels, kernel, DILATIONS[i % len(DILATIONS)]) for i in range(depth))
         self.norm = nn.LayerNorm(channels)
         self.output = nn.Linear(channels, width_out)
@@ -32,8 +36,8 @@ class DilatedConvolutions(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor, start: Tensor, end: Tensor) -> Tensor:
         """x (B, L, width_in), mask (B, L) bool, times `start` and `end` (B,) in [0, 1] -> (B, L, width_out) float32."""
-        times = torch.cat([_waves(start, 4.0, 1 / 64), _waves(end - start, 4.0, 1 / 64)], dim=-1)
-        condition, places = self.times(times), self.places  # (B, C), (L, 2 * WAVES)
+        times = torch.cat([_waves(time, 4.0, 1 / 64, TIME_WAVES) for time in (start, end - start)], dim=-1)
+        condition, places = self.times(times), self.places  # (B, C), (L, 2 * PLACE_WAVES)
         keep = None if bool(mask.all()) else mask[..., None]
         hidden = self.input(x) + self.place(places)  # (B, L, C)
         if torch.is_autocast_enabled(x.device.type):
@@ -52,7 +56,7 @@ class Block(nn.Module):
         super().__init__()
         self.norm = nn.LayerNorm(channels, elementwise_affine=False)
         self.by_time = nn.Linear(channels, 2 * channels)
-        self.by_place = nn.Linear(2 * WAVES, 2 * channels, bias=False)
+        self.by_place = nn.Linear(2 * PLACE_WAVES, 2 * channels, bias=False)
         padding = (0, dilation * (kernel // 2))
         self.convolution = nn.Conv2d(channels, channels, (1, kernel), padding=padding, dilation=(1, dilation))
         self.mix = nn.Linear(channels, channels)
@@ -62,7 +66,7 @@ class Block(nn.Module):
                 nn.init.zeros_(zeroed.bias)
 
     def forward(self, x: Tensor, condition: Tensor, places: Tensor, keep: Tensor | None) -> Tensor:
-        """x (B, L, C), condition (B, C), places (L, 2 * WAVES), keep (B, L, 1) bool or None -> (B, L, C)."""
+        """x (B, L, C), condition (B, C), places (L, 2 * PLACE_WAVES), keep (B, L, 1) bool or None -> (B, L, C)."""
         modulation = self.by_time(condition)[:, None] + self.by_place(places)  # (B, L, 2 C)
         scale, shift = modulation.to(x.dtype).chunk(2, dim=-1)
         hidden = torch.addcmul(shift, self.norm(x), 1 + scale)
@@ -74,8 +78,8 @@ class Block(nn.Module):
         return result
 
 
-def _waves(x: Tensor, longest: float, shortest: float) -> Tensor:
-    """(..., 2 * WAVES): sines and cosines of x (...) with periods from `longest` down to `shortest`."""
-    periods = torch.logspace(math.log2(longest), math.log2(shortest), WAVES, base=2, device=x.device)
+def _waves(x: Tensor, longest: float, shortest: float, n: int) -> Tensor:
+    """(..., 2 n): sines and cosines of x (...) with n periods from `longest` down to `shortest`."""
+    periods = torch.logspace(math.log2(longest), math.log2(shortest), n, base=2, device=x.device)
     angles = 2 * math.pi * x.float()[..., None] / periods
     return torch.cat([angles.sin(), angles.cos()], dim=-1)

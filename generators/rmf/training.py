@@ -23,8 +23,8 @@ Tensors = tuple[Tensor, ...] | list[Tensor]
 class Recipe:
     """How a flow map is trained. With `semigroup_weight` 0 it is plain Riemannian flow matching."""
 
-    steps: int = 7_000
-    flow_matching_steps: int = 2_500
+    steps: int = 6_000
+    flow_matching_steps: int = 2_000
     """Steps at the start without the semigroup term: a teacher that knows no velocity has nothing to teach."""
     semigroup_weight: float = 1.0
     semigroup_share: float = 0.5
