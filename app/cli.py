@@ -1,4 +1,7 @@
-"""The command line: a verb, then Hydra overrides. Results on stdout, progress on stderr."""
+"""The command line: a verb, then Hydra overrides. Results on stdout, progress on stderr.
+
+What loads PyTorch is imported after the arguments are found to be good, so that a slip is answered at once.
+"""
 
 from __future__ import annotations
 
@@ -63,18 +66,19 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _generate(overrides: list[str]) -> int:
+    spec = from_plain(RunSpec, composed("generate", overrides))
     from app import report, service
 
-    folder = service.generate(from_plain(RunSpec, composed("generate", overrides)), on_terminal)
+    folder = service.generate(spec, on_terminal)
     print(report.text(Run(folder).rows()))
     print(folder)
     return 0
 
 
 def _check(overrides: list[str]) -> int:
+    spec = from_plain(RunSpec, composed("generate", overrides))
     from app import service
 
-    spec = from_plain(RunSpec, composed("generate", overrides))
     ready = service.prepare(spec)
     rewards = ", ".join(f"{name} x {entry.weight:g}" for name, entry in spec.rewards.items()) or "none"
     print(
@@ -85,16 +89,18 @@ def _check(overrides: list[str]) -> int:
 
 
 def _train(overrides: list[str]) -> int:
+    spec = from_plain(TrainSpec, composed("train", overrides))
     from app import training
 
-    print(training.train(from_plain(TrainSpec, composed("train", overrides)), on_terminal))
+    print(training.train(spec, on_terminal))
     return 0
 
 
 def _evaluate(overrides: list[str]) -> int:
+    spec = from_plain(EvaluateSpec, composed("evaluate", overrides))
     from app import evaluation
 
-    result = evaluation.evaluate(from_plain(EvaluateSpec, composed("evaluate", overrides)), on_terminal)
+    result = evaluation.evaluate(spec, on_terminal)
     print(evaluation.table(result), file=sys.stderr)
     print(json.dumps(result, indent=2))
     return 0

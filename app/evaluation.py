@@ -103,7 +103,7 @@ def table(result: Mapping[str, Any], columns: Sequence[str] = ()) -> str:
 def _contestants(spec: EvaluateSpec, domain: Domain[Any]) -> list[tuple[str, int, Generator]]:
     """The generator at its numbers of steps, then its twin where a checkpoint of that is shipped."""
     device = devices.resolve(spec.device)
-    folder = checkpoint(spec.domain.name, spec.generator.name, spec.checkpoint, domain)
+    folder = checkpoint(spec, domain)
     ours = plugins.load_generator(spec.generator.name, folder, device)
     found = [(spec.generator.name, steps, ours) for steps in spec.steps]
     twin = f"{spec.domain.name}-{spec.generator.name}-{TWIN}"

@@ -12,8 +12,9 @@ from typing import Any
 
 from app import devices, plugins, provenance, report
 from app.scoring import Scorer, scorer
-from app.spec import RunSpec
+from app.spec import EvaluateSpec, RunSpec
 from data import checkpoints
+from data.errors import InputError
 from data.noise import DesignNoise, stable_seed
 from data.store import Run, home
 from domains.base import Domain
@@ -37,15 +38,21 @@ class Prepared:
 def prepare(spec: RunSpec) -> Prepared:
     """Build domain, generator, guidance and rewards; raises `InputError` where one is wrong or they do not fit."""
     domain = plugins.build("domain", spec.domain.name, spec.domain.parameters)
-    folder = checkpoint(spec.domain.name, spec.generator.name, spec.checkpoint, domain)
+    folder = checkpoint(spec, domain)
     generator = plugins.load_generator(spec.generator.name, folder, devices.resolve(spec.device))
     guidance = plugins.build("guidance", spec.guidance.name, spec.guidance.parameters)
+    if guidance is not None and not spec.rewards:
+        raise InputError(f"guidance {spec.guidance.name} has no rewards to climb; add rewards, or use guidance=free")
     return Prepared(domain, generator, guidance, scorer(domain, spec.domain.name, spec.rewards), folder)
 
 
-def checkpoint(domain_name: str, generator_name: str, name: str, domain: Domain[Any]) -> Path:
+def checkpoint(spec: RunSpec | EvaluateSpec, domain: Domain[Any]) -> Path:
     """The folder of a checkpoint that fits; `auto` is the shipped one of this cell."""
-    return checkpoints.find(f"{domain_name}-{generator_name}" if name == "auto" else name, domain.space)
+    if spec.generator.parameters:
+        key = next(iter(spec.generator.parameters))
+        raise InputError(f"generator.{key} is fixed by a checkpoint; leave it out, or `foreshape train` one with it")
+    name = f"{spec.domain.name}-{spec.generator.name}" if spec.checkpoint == "auto" else spec.checkpoint
+    return checkpoints.find(name, domain.space)
 
 
 def generate(spec: RunSpec, progress: Progress) -> Path:
@@ -70,12 +77,11 @@ def generate(spec: RunSpec, progress: Progress) -> Path:
 
 def draw(ready: Prepared, spec: RunSpec, batch: Sequence[int], progress: Progress) -> list[Any]:
     """The designs with these numbers: their own noise, the generator's steps, the guidance's look-ahead, decoded."""
-    steered = ready.guidance is not None and bool(ready.scorer.rewards)
     state = ready.generator.sample(
         len(batch),
         spec.steps,
-        ready.scorer.score if steered else None,
-        ready.guidance if steered else None,
+        ready.scorer.score if ready.guidance else None,
+        ready.guidance,
         DesignNoise(spec.seed, batch),
         lambda step: progress(f"designs {batch[0]}-{batch[-1]} of {spec.n}: steps", step, len(batch) * spec.steps),
     )

@@ -107,10 +107,8 @@ class RiemannianMeanFlow:
         return geometry.state(x, mask)
 
     def _flight(self, x: Points, mask: Tensor, s: float, t: float) -> Flight:
-        def finish(y: State) -> State:
-            return self.flow_map.geometry.state(self._endpoint(y, mask, s, 1.0), mask)
-
-        return Flight(x, s, t - s, finish, self.flow_map.geometry.move)
+        geometry = self.flow_map.geometry
+        return Flight(x, s, t - s, lambda y: geometry.state(self._endpoint(y, mask, s, 1.0), mask), geometry.move)
 
     def _endpoint(self, x: Points, mask: Tensor, s: float, t: float) -> Points:
         """x1(x, s, t) for times that all designs share."""

@@ -38,6 +38,7 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str], verb: str 
         ("domain.length=64", ["64", "128"]),
         ("domain.width=3", ["width", "length"]),
         ("guidance.power=3", ["power", "none"]),
+        ("generator.channels=3", ["channels", "foreshape train"]),
         ("n=0", ["n is 0", "1 or more"]),
         ("n=-3", ["-3", "1 or more"]),
         ("n=many", ["many", "whole number"]),
@@ -62,6 +63,11 @@ def test_one_line(arguments: list[str], tmp_path: Path, capsys, override: str, s
     line = refused([*arguments, override], capsys)
     assert all(word in line for word in said), line
     assert not (tmp_path / "run").exists()
+
+
+def test_guidance_without_rewards(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    line = refused([*arguments, "guidance=lookahead", "~rewards.gc_content"], capsys)
+    assert "guidance=free" in line
 
 
 def test_a_verb_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:

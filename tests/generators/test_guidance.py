@@ -24,22 +24,28 @@ def constant(state: State) -> torch.Tensor:
 
 @pytest.mark.parametrize(
     ("guidance", "score"),
-    [(free.build(), first_letter), (lookahead.build(0.0), first_letter), (lookahead.build(2.0), constant)],
-    ids=["free", "no strength", "nothing to gain"],
+    [(lookahead.build(0.0), first_letter), (lookahead.build(2.0), constant)],
+    ids=["no strength", "nothing to gain"],
 )
 def test_samples_as_without_guidance(guidance: Guidance, score: Score) -> None:
     assert torch.equal(sample(guidance, score)["base"], sample(None, None)["base"])
+
+
+def test_free_is_no_guidance() -> None:
+    assert free.build() is None  # type: ignore[func-returns-value]
 
 
 @pytest.mark.parametrize("steps", [1, 4, 16])
 def test_lookahead_raises_the_score(steps: int) -> None:
     free_score = first_letter(sample(None, None, steps=steps))
     steered = first_letter(sample(lookahead.build(1.0), first_letter, steps=steps))
-    assert steered.mean() > free_score.mean() + 0.02
+    assert (steered > free_score).float().mean() > 0.8
 
 
 def test_lookahead_never_leaves_the_space() -> None:
-    LETTERS.check(sample(lookahead.build(10.0), first_letter))
+    state = sample(lookahead.build(10.0), first_letter)
+    LETTERS.check(state)
+    assert torch.allclose(state["base"].sum(-1), torch.ones(20, 6), atol=1e-5)
 
 
 def test_each_design_is_steered_alone() -> None:
