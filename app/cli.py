@@ -12,15 +12,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hydra import compose, initialize_config_module
-from hydra.core.config_store import ConfigStore
-from hydra.core.global_hydra import GlobalHydra
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.errors import HydraException
-from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+import yaml
 
-from app import plugins
+from app.composition import composed
 from app.spec import EvaluateSpec, RunSpec, SpecError, TrainSpec, from_plain
 from data.errors import InputError
 from data.store import Run
@@ -34,6 +28,7 @@ USAGE = """foreshape VERB [key=value …]
   list       what there is         [--json]
   models     list | verify | record   the shipped checkpoints, and their digests
   doctor     is all well here?     [--json]
+  restore    the spec inside an exported FILE; `generate spec=` takes it
 """
 
 
@@ -120,6 +115,15 @@ def _doctor(flags: list[str]) -> int:
     return 0 if all(entry["ok"] for entry in found["checks"]) else 1
 
 
+def _restore(words: list[str]) -> int:
+    if len(words) != 1:
+        raise SpecError(f"restore takes one file, not {len(words)}; give one that foreshape wrote")
+    from app import provenance
+
+    print(yaml.safe_dump(provenance.restored(Path(words[0])), sort_keys=False), end="")
+    return 0
+
+
 def _models(words: list[str]) -> int:
     from app import inventory
     from data import checkpoints
@@ -132,9 +136,6 @@ def _models(words: list[str]) -> int:
     return _show(inventory.models(verify=action == "verify"), flags, inventory.as_text)
 
 
-PATHS = ("out", "checkpoint", "reference")
-"""Keys whose values do not pass through Hydra, so that any character may be in them."""
-
 VERBS: dict[str, Callable[[list[str]], int]] = {
     "generate": _generate,
     "check": _check,
@@ -143,63 +144,8 @@ VERBS: dict[str, Callable[[list[str]], int]] = {
     "list": _list,
     "models": _models,
     "doctor": _doctor,
+    "restore": _restore,
 }
-
-
-def composed(verb: str, overrides: Sequence[str]) -> dict[str, Any]:
-    """The configuration of a verb with overrides applied, as plain data; raises `SpecError`.
-
-    A key inside a plug-in's table may be new to the preset (`++`): the plug-in itself says which it has.
-    """
-    keys = OmegaConf.load(Path(__file__).parent / "conf" / f"{verb}.yaml")
-    legal = {str(key) for key in keys} - {"defaults"} | {"domain", "generator"}
-    legal |= {"guidance"} if "rewards" in legal else set()
-    pairs = [text.partition("=") for text in overrides]
-    paths = {key: value for key, _, value in pairs if key in PATHS and key in legal and value != "null"}
-    prepared = [_override(text, legal) for text in overrides if text.partition("=")[0] not in paths]
-    _presets_for_all_plugins()
-    try:
-        with initialize_config_module("app.conf", version_base="1.3"):
-            config = compose(verb, prepared)
-            plain = OmegaConf.to_container(config, resolve=True)
-    except (HydraException, OmegaConfBaseException) as error:
-        raise SpecError(str(error).strip().splitlines()[0]) from error
-    finally:
-        GlobalHydra.instance().clear()
-    return {str(key): value for key, value in dict(plain).items()} | paths  # type: ignore[arg-type]
-
-
-def _override(text: str, legal: set[str]) -> str:
-    key, equals, value = text.partition("=")
-    name = key.lstrip("+~")
-    head, *inner = name.split(".")
-    if not equals and not key.startswith("~"):
-        raise SpecError(f"{text!r} is not key=value; keys are {', '.join(sorted(legal))}")
-    if head not in legal or "@" in name:
-        raise SpecError(f"no key {name!r}; there are {', '.join(sorted(legal))}")
-    if any(part.startswith("_") for part in inner) or "_target_" in value or "${" in value:
-        raise SpecError(f"{text!r} is not allowed; give plain values")
-    if head in plugins.ROOMS and not inner and value not in plugins.names(head):
-        raise SpecError(f"no {head} {value!r}; there are {', '.join(plugins.names(head))}")
-    if key.startswith("~"):
-        return text
-    prepared = ("++" if inner else "") + f"{name}={value}"
-    try:
-        is_sweep = OverridesParser.create().parse_override(prepared).is_sweep_override()
-    except HydraException as error:
-        raise SpecError(f"{text!r} cannot be read as key=value; put quotes around special characters") from error
-    if is_sweep:
-        raise SpecError(f"{text!r} is several values; give one")
-    return prepared
-
-
-def _presets_for_all_plugins() -> None:
-    """Plug-ins without a preset file can be chosen like those that have one."""
-    files = Path(__file__).parent / "conf"
-    for group in ("domain", "generator", "guidance"):
-        for name in plugins.names(group):
-            if not (files / group / f"{name}.yaml").exists():
-                ConfigStore.instance().store(group=group, name=name, node={"name": name})
 
 
 def on_terminal(what: str, done: int, total: int) -> None:

@@ -12,9 +12,10 @@ from typing import Any
 
 import torch
 
-from app import __version__, devices
-from app.spec import RunSpec
+from app import __version__, devices, plugins
+from app.spec import RunSpec, from_plain
 from data import checkpoints
+from data.errors import InputError
 
 PACKAGES = ("torch", "numpy", "diffusers", "safetensors", "biopython", "hydra-core")
 SEED_RULE = "noise of design i: Philox(sha256(('design', seed, i))[:8]), drawn on the CPU"
@@ -43,6 +44,20 @@ def of_run(spec: RunSpec, checkpoint: Path, seconds: float) -> dict[str, Any]:
         "seed_rule": SEED_RULE,
         "seconds": round(seconds, 3),
     }
+
+
+def restored(path: Path) -> dict[str, Any]:
+    """The spec inside an exported file, as plain data; raises `InputError` for a file that has none."""
+    for name in plugins.names("domain"):
+        domain = plugins.build("domain", name, {})
+        if path.suffix.lower() in domain.suffixes:
+            notes = domain.provenance(path)
+            try:
+                spec = from_plain(RunSpec, json.loads(notes["spec"]) | {"out": None})
+            except (KeyError, TypeError, ValueError) as error:
+                raise InputError(f"{path} carries no spec of a run; give a file that foreshape wrote") from error
+            return spec.identity()
+    raise InputError(f"{path} ends in {path.suffix!r}, which no domain writes; give a file that foreshape wrote")
 
 
 @lru_cache

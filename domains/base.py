@@ -62,6 +62,9 @@ class Domain(Protocol[D]):
     def write(self, design: D, path: Path, provenance: Mapping[str, str]) -> None:
         """Write one design in the format of `path.suffix`, with its provenance inside the file."""
 
+    def provenance(self, path: Path) -> Mapping[str, str]:
+        """What `write` was told, from inside the file; empty for a file that came from elsewhere."""
+
     def draw(self, design: D) -> bytes:
         """A thumbnail, as SVG."""
 

@@ -36,7 +36,7 @@ def test_the_example_reward_works() -> None:
     assert value.argmin() == 1
 
 
-@pytest.mark.parametrize("verb", ["generate", "check", "train", "evaluate", "list", "models list", "doctor"])
+@pytest.mark.parametrize("verb", ["generate", "check", "train", "evaluate", "list", "models list", "doctor", "restore"])
 def test_every_verb_is_explained(verb: str) -> None:
     assert verb.split()[0] in cli.VERBS
     assert f"`{verb}`" in README

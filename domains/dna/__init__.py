@@ -84,6 +84,10 @@ class Dna:
         """Write FASTA (.fasta .fa) or GenBank (.gb .gbk, with the core motifs as features)."""
         files.write(design, path, provenance, self.length)
 
+    def provenance(self, path: Path) -> Mapping[str, str]:
+        """What `write` was told about the design in a file."""
+        return files.provenance(path)
+
     def draw(self, design: str) -> bytes:
         """A track as SVG: core motifs on both strands, share of G and C, broken rules."""
         return draw.track(design, self.violations(design))

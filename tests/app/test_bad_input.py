@@ -65,6 +65,23 @@ def test_one_line(arguments: list[str], tmp_path: Path, capsys, override: str, s
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(
+    "text", ["", "- a\n- b\n", "n: [", "n: 0\n", "nn: 3\n", "domain: {name: rna}\n", "a: !!python/object:os.system\n"]
+)
+def test_a_bad_spec_file(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
+    (tmp_path / "spec.yaml").write_text(text)
+    assert refused([f"spec={tmp_path / 'spec.yaml'}", f"out={tmp_path / 'run'}"], capsys)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("name", ["no.fasta", "notes.txt", "foreign.fasta", "folder"])
+def test_a_file_without_a_spec(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "notes.txt").write_text("hello")
+    (tmp_path / "foreign.fasta").write_text(">x\nACGT\n")
+    assert name in refused([str(tmp_path / name)], capsys, "restore")
+
+
 def test_guidance_without_rewards(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     line = refused([*arguments, "guidance=lookahead", "~rewards.gc_content"], capsys)
     assert "guidance=free" in line

@@ -58,6 +58,20 @@ def test_files_carry_what_makes_them_again(arguments: list[str]) -> None:
         assert json.loads(notes["spec"]) == yaml.safe_load((folder / "spec.yaml").read_text())
 
 
+@pytest.mark.parametrize("suffix", [".fasta", ".gb"])
+def test_a_file_gives_back_the_run_that_made_it(arguments: list[str], tmp_path: Path, capsys, suffix: str) -> None:
+    folder = generate([*arguments, "rewards.motif.name=TATAWAAR", "rewards.motif.weight=0.5"])
+    capsys.readouterr()
+    assert cli.run(["restore", str(folder / "designs" / f"000001{suffix}")]) == 0
+    spec = tmp_path / "again.yaml"
+    spec.write_text(capsys.readouterr().out)
+    assert yaml.safe_load(spec.read_text()) == yaml.safe_load((folder / "spec.yaml").read_text())
+    again = generate([f"spec={spec}", "n=6", f"out={tmp_path / 'again'}"])
+    assert sequences(again)[:5] == sequences(folder)
+    assert len(sequences(again)) == 6
+    assert yaml.safe_load((again / "spec.yaml").read_text())["rewards"]["motif"]["weight"] == 0.5
+
+
 @pytest.mark.parametrize("batch", [1, 2, 64])
 @pytest.mark.parametrize("guidance", ["free", "lookahead"])
 def test_batch_size_changes_no_design(arguments: list[str], tmp_path: Path, batch: int, guidance: str) -> None:
