@@ -6,6 +6,7 @@ What loads PyTorch is imported after the arguments are found to be good, so that
 from __future__ import annotations
 
 import json
+import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -40,7 +41,7 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Do what a command line asks; returns the exit code: 0 done, 1 broken, 2 input wrong, 130 interrupted."""
     verb, rest = (arguments[0], list(arguments[1:])) if arguments else ("help", [])
-    if verb in ("help", "-h", "--help"):
+    if {"help", "-h", "--help"} & {verb, *rest}:
         print(USAGE, end="")
         return 0
     try:
@@ -48,8 +49,11 @@ def run(arguments: Sequence[str]) -> int:
             raise SpecError(f"no verb {verb!r}; there are {', '.join(VERBS)}")
         return VERBS[verb](rest)
     except InputError as error:
-        print(f"foreshape: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"foreshape: {' '.join(str(error).split()):.1000}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # whoever read our output has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
         print("foreshape: interrupted; what is finished is kept, and the same command goes on", file=sys.stderr)
         return 130
@@ -131,7 +135,7 @@ def _models(words: list[str]) -> int:
     action, *flags = words or ["list"]
     if action not in ("list", "verify", "record"):
         raise SpecError(f"no action {action!r} of models; there are list, verify, record")
-    if action == "record":
+    if action == "record" and not flags:
         checkpoints.record()
     return _show(inventory.models(verify=action == "verify"), flags, inventory.as_text)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,26 +27,50 @@ MOST_BYTES = 1 << 20
 
 
 def composed(verb: str, overrides: Sequence[str]) -> dict[str, Any]:
-    """The configuration of a verb with overrides applied, as plain data; raises `SpecError`."""
+    """The configuration of a verb with overrides applied in their order, as plain data; raises `SpecError`.
+
+    Hydra chooses the presets and reads the overrides; what they change is changed here, so that it is the same on
+    presets and on a spec file.
+    """
     groups = {"domain", "generator"} | ({"guidance"} if verb == "generate" else set())
-    preset = OmegaConf.load(PRESETS / f"{verb}.yaml")
-    legal = {str(key) for key in preset} - {"defaults"} | groups
+    legal = {str(key) for key in OmegaConf.load(PRESETS / f"{verb}.yaml")} - {"defaults"} | groups
     paths: dict[str, Any] = {}
-    parsed: list[Override] = []
+    choices: dict[str, str] = {}
+    changes: list[Override] = []
     for text in overrides:
-        key, equals, value = text.partition("=")
-        if key in PATHS and key in legal and equals:
-            paths[key] = None if value == "null" else value
+        key, _, value = text.partition("=")
+        if key in PATHS and key in legal:
+            paths[key] = _path(text)
+        elif key in groups:
+            choices[key] = _known(key, value)
         else:
-            parsed.append(_parsed(text, legal))
+            changes.append(_parsed(text, legal))
     start = paths.pop("spec", None)
-    plain = _changed(_read(Path(start)), parsed) if start else _composed(verb, parsed)
+    if start is None:
+        plain = _presets(verb, choices)
+    else:
+        plain = _read(Path(start)) | {key: {"name": value} for key, value in choices.items()}
+    for change in changes:
+        _apply(change, plain)
     plain.pop("spec", None)
     return plain | paths
 
 
+def _path(text: str) -> str | None:
+    key, equals, value = text.partition("=")
+    if not equals or not value or "\0" in value:
+        raise SpecError(f"{text!r} names no file or folder; give {key}=PATH, or leave it out")
+    return None if value == "null" else value
+
+
+def _known(kind: str, name: str) -> str:
+    if name not in plugins.names(kind):
+        raise SpecError(f"no {kind} {name!r}; there are {', '.join(plugins.names(kind))}")
+    return name
+
+
 def _parsed(text: str, legal: set[str]) -> Override:
-    """One override, found legal. A key inside a plug-in's table may be new (`++`): the plug-in says which it has."""
+    """One override of a value, found legal."""
     key, equals, value = text.partition("=")
     name = key.lstrip("+~")
     head, *inner = name.split(".")
@@ -56,11 +80,10 @@ def _parsed(text: str, legal: set[str]) -> Override:
         raise SpecError(f"no key {name!r}; there are {', '.join(sorted(legal))}")
     if any(part.startswith("_") for part in inner) or "_target_" in value or "${" in value:
         raise SpecError(f"{text!r} is not allowed; give plain values")
-    if head in plugins.ROOMS and not inner and value not in plugins.names(head):
-        raise SpecError(f"no {head} {value!r}; there are {', '.join(plugins.names(head))}")
-    prepared = text if key.startswith("~") else ("++" if inner else "") + f"{name}={value}"
+    if inner and head in PATHS:
+        raise SpecError(f"{text!r}: {head} has no parts; give {head}=PATH")
     try:
-        override = OverridesParser.create().parse_override(prepared)
+        override = OverridesParser.create().parse_override(text)
     except HydraException as error:
         raise SpecError(f"{text!r} cannot be read as key=value; put quotes around special characters") from error
     if override.is_sweep_override():
@@ -68,43 +91,53 @@ def _parsed(text: str, legal: set[str]) -> Override:
     return override
 
 
-def _composed(verb: str, overrides: Sequence[Override]) -> dict[str, Any]:
+def _presets(verb: str, choices: Mapping[str, str]) -> dict[str, Any]:
     _presets_for_all_plugins()
     try:
         with initialize_config_module("app.conf", version_base="1.3"):
-            config = compose(verb, [str(override.input_line) for override in overrides])
+            config = compose(verb, [f"{key}={value}" for key, value in choices.items()])
             plain: Any = OmegaConf.to_container(config, resolve=True)
-    except (HydraException, OmegaConfBaseException) as error:
-        raise SpecError(str(error).strip().splitlines()[0]) from error
+    except (HydraException, OmegaConfBaseException, OSError) as error:
+        raise SpecError(f"the presets cannot be read ({str(error).strip().splitlines()[0]})") from error
     finally:
         GlobalHydra.instance().clear()
     return dict(plain)
 
 
-def _changed(plain: dict[str, Any], overrides: Sequence[Override]) -> dict[str, Any]:
-    """The same overrides on the data of a spec file; a plug-in chosen anew starts without parameters."""
-    for override in overrides:
-        *tables, last = override.key_or_group.split(".")
-        inner = plain
-        for table in tables:
-            inner = inner.setdefault(table, {})
-            if not isinstance(inner, dict):
-                raise SpecError(f"{override.key_or_group} is inside {table}={inner!r}, which is no table; leave it out")
-        if override.is_delete():
-            inner.pop(last, None)
-        else:
-            inner[last] = override.value()
-    return plain
+def _apply(change: Override, plain: dict[str, Any]) -> None:
+    """Set or delete one value; tables on the way to it are made where they are missing."""
+    *tables, last = change.key_or_group.split(".")
+    inner = plain
+    for table in tables:
+        inner = inner.setdefault(table, {})
+        if not isinstance(inner, dict):
+            raise SpecError(f"{change.key_or_group} is inside {table}={inner!r:.100}, which is no table; leave it out")
+    if not change.is_delete():
+        inner[last] = change.value()
+    elif inner.pop(last, None) is None:
+        raise SpecError(f"no {change.key_or_group} to leave out; there are {', '.join(inner) or 'none'}")
+
+
+class _PlainLoader(yaml.SafeLoader):
+    """YAML without aliases, with which a small file can stand for a huge one."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases are not read")
+        return super().compose_node(parent, index)
 
 
 def _read(path: Path) -> dict[str, Any]:
     """The contents of a spec file; raises `SpecError` for anything that is not a table in YAML."""
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise SpecError(f"{path} is larger than {MOST_BYTES} bytes; give a spec.yaml")
-        plain = yaml.safe_load(path.read_text())
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise SpecError(f"{path} cannot be read as a spec ({error}); give a run's spec.yaml") from error
+        if not path.is_file() or path.stat().st_size > MOST_BYTES:
+            raise SpecError(f"{path} is not a file of at most {MOST_BYTES} bytes; give a run's spec.yaml")
+        plain = yaml.load(path.read_text(), _PlainLoader)
+    except SpecError:
+        raise
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+        reason = " ".join(str(error).split())
+        raise SpecError(f"{path} cannot be read as a spec ({reason:.200}); give a run's spec.yaml") from error
     if not isinstance(plain, dict) or not all(isinstance(key, str) for key in plain):
         raise SpecError(f"{path} is not a table of keys and values; give a run's spec.yaml")
     return plain

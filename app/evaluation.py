@@ -13,7 +13,7 @@ from app import devices, plugins
 from app.service import Progress, batches, checkpoint
 from app.spec import EvaluateSpec
 from data import checkpoints
-from data.noise import DesignNoise
+from data.noise import DesignNoise, StepNoise
 from domains.base import Domain
 from generators.base import Generator
 
@@ -48,16 +48,19 @@ class Row:
 def evaluate(spec: EvaluateSpec, progress: Progress) -> dict[str, Any]:
     """The table as plain data: rows, and the goals of the domain's bench computed from them.
 
-    The reference is the file given, or the train split. The floor is the val split against a reference without it.
+    The reference is the file given, or the train split. The floor is a sample of the val split (at most all of it)
+    against a reference without it.
     """
     domain = plugins.build("domain", spec.domain.name, spec.domain.parameters)
+    contestants = _contestants(spec, domain)
     reference = domain.reference(Path(spec.reference)) if spec.reference else domain.corpus("train")
-    floor = list(domain.corpus("val"))[: spec.n]
+    val = list(domain.corpus("val"))
+    floor = [val[i] for i in StepNoise(spec.seed).uniform(len(val)).argsort()[: spec.n].tolist()]
     held_out = set(floor)
     rows = [Row("floor", 0, 0, len(floor), 0.0, domain.metrics(floor, [d for d in reference if d not in held_out]))]
     for name, designs in domain.baselines(domain.corpus("train"), spec.n, spec.seed).items():
         rows.append(Row(name, 0, 0, len(designs), 0.0, domain.metrics(designs, reference)))
-    for method, steps, generator in _contestants(spec, domain):
+    for method, steps, generator in contestants:
         start = time.monotonic()
         designs = _draw(domain, generator, spec, steps, partial(progress, f"{method} in {steps} steps: designs"))
         seconds = time.monotonic() - start

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Callable
 from typing import Any
@@ -48,7 +49,7 @@ def examination() -> dict[str, Any]:
     checks = {
         "python and torch": lambda: f"{platform.python_version()}, {torch.__version__}",
         "device": lambda: f"{devices.resolve('auto')}, {torch.get_num_threads()} threads",
-        "home": lambda: f"{home().resolve()} can be written" if _writable() else _fail(f"{home()} cannot be written"),
+        "home": _home,
         "corpora": lambda: ", ".join(f"{name} {len(corpora.load(name))} arrays" for name in corpora.names()),
         "checkpoints": lambda: f"{len(models(verify=True)['models'])} verified",
     }
@@ -89,7 +90,7 @@ def _plain(value: Any) -> bool:
 def _checked(name: str, check: Callable[[], str]) -> dict[str, Any]:
     try:
         return {"name": name, "ok": True, "detail": check()}
-    except (InputError, OSError, RuntimeError) as error:
+    except (ValueError, OSError, RuntimeError) as error:
         return {"name": name, "ok": False, "detail": str(error)}
 
 
@@ -102,14 +103,10 @@ def _one_step(domain_name: str, generator_name: str) -> str:
     return f"one design in one step, {len(domain.violations(domain.decode(state)[0]))} violations"
 
 
-def _writable() -> bool:
-    import os
-
-    place = home()
+def _home() -> str:
+    place = home().absolute()
     while not place.exists():
         place = place.parent
-    return os.access(place, os.W_OK)
-
-
-def _fail(message: str) -> str:
-    raise InputError(message)
+    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+        raise InputError(f"{home()} cannot be written; set FORESHAPE_HOME to a folder where you may write")
+    return f"{home().absolute()} can be written"

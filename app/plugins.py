@@ -13,7 +13,7 @@ import inspect
 import pkgutil
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,17 @@ ROOMS = {
     "generator": "generators",
     "guidance": "generators.guidance",
     "reward": "rewards",
+}
+LARGEST = 1e15
+"""No number in a spec is larger, so that every one is exact as a float."""
+_WORDS = {
+    int: "a whole number",
+    float: "a finite number",
+    str: "text",
+    bool: "true or false",
+    tuple: "a list",
+    Sequence: "a list",
+    Mapping: "a table",
 }
 _NOT_PLUGINS = {"base", "manifolds", "networks", "guidance"}
 
@@ -46,12 +57,14 @@ def module(kind: str, name: str) -> types.ModuleType:
     if name not in names(kind):
         raise PluginError(f"no {kind} {name!r}; there are {', '.join(names(kind))}")
     try:
-        if name in _shipped(kind):
-            return importlib.import_module(f"{ROOMS[kind]}.{name}")
-        found: types.ModuleType = _entry_points(kind)[name].load()
-        return found
-    except Exception as error:  # a stranger's module may raise anything while it is imported
+        shipped = name in _shipped(kind)
+        found = importlib.import_module(f"{ROOMS[kind]}.{name}") if shipped else _entry_points(kind)[name].load()
+    except (Exception, SystemExit) as error:  # a stranger's module may raise anything while it is imported
         raise PluginError(f"{kind} {name} cannot be imported: {type(error).__name__}: {error}") from error
+    if not callable(getattr(found, "build", None)):
+        raise PluginError(f"{kind} {name} has no function build; it must have one")
+    imported: types.ModuleType = found
+    return imported
 
 
 def build(kind: str, name: str, parameters: Mapping[str, Any], *subject: Any) -> Any:
@@ -97,16 +110,17 @@ def fit(value: Any, hint: Any, owner: str) -> Any:
         if value is None and type(None) in options:
             return None
         return fit(value, next(option for option in options if option is not type(None)), owner)
-    if origin is tuple and isinstance(value, list | tuple):
+    if origin in (tuple, Sequence) and isinstance(value, list | tuple):
         return tuple(fit(item, options[0], f"{owner}[{i}]") for i, item in enumerate(value))
-    if isinstance(origin, type) and isinstance(value, origin):
+    if origin is Mapping and isinstance(value, Mapping):
         return value
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+    if hint is float and isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST:
         return float(value)
-    if isinstance(hint, type) and isinstance(value, hint) and not (hint is not bool and isinstance(value, bool)):
+    if hint is int and isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST:
         return value
-    wanted = "a list" if origin is tuple else getattr(hint, "__name__", str(hint))
-    raise PluginError(f"{owner} is {value!r}; it must be {wanted}")
+    if isinstance(hint, type) and hint not in (int, float) and isinstance(value, hint):
+        return value
+    raise PluginError(f"{owner} is {value!r:.200}; it must be {_WORDS.get(origin or hint, hint)}")
 
 
 def _shipped(kind: str) -> list[str]:

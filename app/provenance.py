@@ -6,6 +6,7 @@ import importlib.metadata
 import json
 import platform
 import subprocess
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,67 +17,64 @@ from app import __version__, devices, plugins
 from app.spec import RunSpec, from_plain
 from data import checkpoints
 from data.errors import InputError
+from domains.base import DesignError
 
 PACKAGES = ("torch", "numpy", "diffusers", "safetensors", "biopython", "hydra-core")
 SEED_RULE = "noise of design i: Philox(sha256(('design', seed, i))[:8]), drawn on the CPU"
 
 
-def of_design(spec: RunSpec, index: int, checkpoint: Path) -> dict[str, str]:
-    """What is written into the files of one design: enough to make it again."""
+def of_design(spec: RunSpec, index: int, run: Mapping[str, Any]) -> dict[str, str]:
+    """What is written into the files of one design of a run: enough to make it again."""
     return {
-        "program": f"foreshape {__version__}",
+        "program": f"foreshape/{__version__}",
         "design": str(index),
-        "checkpoint": f"{checkpoint.name}@{_digest(checkpoint)[:16]}",
+        "checkpoint": f"{run['checkpoint']['name']}@{run['checkpoint']['sha256'][:16]}",
         "spec": json.dumps(spec.identity(), separators=(",", ":")),
     }
 
 
-def of_run(spec: RunSpec, checkpoint: Path, seconds: float) -> dict[str, Any]:
-    """The contents of `provenance.json`."""
+def of_run(spec: RunSpec, checkpoint: Path) -> dict[str, Any]:
+    """The contents of `provenance.json`, before any time was spent."""
     return {
-        "program": f"foreshape {__version__}",
+        "program": f"foreshape/{__version__}",
         "commit": commit(),
         "python": platform.python_version(),
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
-        "checkpoint": {"name": checkpoint.name, "sha256": _digest(checkpoint)},
+        "checkpoint": {"name": checkpoint.name, "sha256": checkpoints.weights_digest(checkpoint)},
         "device": str(devices.resolve(spec.device)),
         "threads": torch.get_num_threads(),
         "seed_rule": SEED_RULE,
-        "seconds": round(seconds, 3),
+        "seconds": 0.0,
     }
 
 
 def restored(path: Path) -> dict[str, Any]:
     """The spec inside an exported file, as plain data; raises `InputError` for a file that has none."""
+    refusals = []
     for name in plugins.names("domain"):
-        domain = plugins.build("domain", name, {})
-        if path.suffix.lower() in domain.suffixes:
-            notes = domain.provenance(path)
-            try:
-                spec = from_plain(RunSpec, json.loads(notes["spec"]) | {"out": None})
-            except (KeyError, TypeError, ValueError) as error:
-                raise InputError(f"{path} carries no spec of a run; give a file that foreshape wrote") from error
-            return spec.identity()
-    raise InputError(f"{path} ends in {path.suffix!r}, which no domain writes; give a file that foreshape wrote")
+        try:
+            notes = plugins.build("domain", name, {}).provenance(path)
+        except DesignError as error:
+            refusals.append(error)
+            continue
+        try:
+            plain = json.loads(notes.get("spec", "null"))
+        except (ValueError, RecursionError):
+            plain = None
+        if not isinstance(plain, dict):
+            raise InputError(f"{path} carries no spec of a run; give a file that foreshape wrote")
+        return from_plain(RunSpec, plain | {"out": None}).identity()
+    raise refusals[0]
 
 
 @lru_cache
 def commit() -> str:
     """The commit of the code where it runs from a checkout, with `+` where files differ from it; else `unknown`."""
-    root = Path(__file__).parents[1]
+    root = Path(__file__).resolve().parents[1]
+    if not (root / ".git").exists():  # else git would name the commit of a repository around it
+        return "unknown"
+    words = ["git", "-C", str(root), "describe", "--always", "--dirty=+", "--abbrev=12", "--exclude=*"]
     try:
-        found = subprocess.run(
-            ["git", "-C", str(root), "describe", "--always", "--dirty=+", "--abbrev=12", "--exclude=*"],
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=True,
-        )
+        return subprocess.run(words, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return "unknown"
-    return found.stdout.strip()
-
-
-@lru_cache
-def _digest(checkpoint: Path) -> str:
-    return checkpoints.weights_digest(checkpoint)

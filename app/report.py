@@ -13,7 +13,7 @@ from data.store import Run
 from domains.base import Domain, Overview
 
 MOST_PICTURES = 200
-"""Designs shown with a picture; the others are in the table's files all the same."""
+"""Designs shown, at most; the others are in `designs` and in `scores.csv` all the same."""
 
 STYLE = """
 :root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 18%, transparent) }
@@ -25,7 +25,7 @@ th:first-child, td:first-child { text-align: left }
 article { border-top: 1px solid var(--line); padding: .75rem 0 }
 article p, article h3 { margin: 0 } article p { font-size: .85rem } small { font-weight: normal }
 .bad { color: #c33 } pre { overflow-x: auto; font-size: .85rem }
-img { max-width: 100%; background: white }
+svg { max-width: 100%; height: auto } figure { margin: 0 }
 """
 
 
@@ -40,7 +40,7 @@ def page(run: Run, domain: Domain[Any], spec: RunSpec) -> str:
         "<h2>Scores</h2>",
         summary(rows),
         *overviews(domain, designs),
-        "<h2>Designs, best first</h2>",
+        f"<h2>Designs, best first</h2>{'' if len(rows) <= MOST_PICTURES else f'<p>The first {MOST_PICTURES}.</p>'}",
         *(card(row, domain, design) for row, design in list(zip(rows, designs, strict=True))[:MOST_PICTURES]),
         "<h2>What was asked for</h2>",
         f"<pre>{html.escape(yaml.safe_dump(spec.identity(), sort_keys=False))}</pre>",

@@ -37,6 +37,14 @@ class Scorer:
         designs = self.domain.decode(state)
         return sum((self.weights[name] * r(designs).value.to(total) for name, r in self.rewards.items()), total)
 
+    def check_guidance(self, name: str, needs_gradient: bool) -> None:
+        """Raise `InputError` where the guidance of this name has nothing to climb, or no way to."""
+        if not self.rewards:
+            raise InputError(f"guidance {name} has no rewards to climb; add rewards, or use guidance=free")
+        flat = [key for key, reward in self.rewards.items() if not isinstance(reward, Differentiable)]
+        if needs_gradient and flat:
+            raise InputError(f"guidance {name} needs gradients, and {', '.join(flat)} has none; use guidance=free")
+
     def rows(self, designs: Sequence[Any]) -> list[Row]:
         """One row a design: total, then each reward and what it measured, then the number of rules broken."""
         rows: list[Row] = [{"total": 0.0} for _ in designs]
@@ -44,10 +52,11 @@ class Scorer:
             result = reward(designs)
             columns = {name: result.value} | {f"{name}.{part}": value for part, value in result.parts.items()}
             for i, row in enumerate(rows):
-                row |= {column: round(float(value[i]), 6) for column, value in columns.items()}
-                row["total"] = round(float(row["total"]) + self.weights[name] * float(result.value[i]), 6)
+                row |= {column: float(f"{float(value[i]):.6g}") for column, value in columns.items()}
+                row["total"] = float(row["total"]) + self.weights[name] * float(result.value[i])
                 row[f"{name}.valid"] = int(result.valid[i])
         for row, design in zip(rows, designs, strict=True):
+            row["total"] = float(f"{row['total']:.6g}")
             row["violations"] = len(self.domain.violations(design))
         return rows
 

@@ -33,17 +33,23 @@ class Prepared:
     guidance: Guidance | None
     scorer: Scorer
     checkpoint: Path
+    folder: Path
 
 
 def prepare(spec: RunSpec) -> Prepared:
-    """Build domain, generator, guidance and rewards; raises `InputError` where one is wrong or they do not fit."""
+    """Build domain, generator, guidance and rewards, and look at the run's folder; writes nothing.
+
+    Raises `InputError` where one of them is wrong or they do not fit together.
+    """
     domain = plugins.build("domain", spec.domain.name, spec.domain.parameters)
-    folder = checkpoint(spec, domain)
-    generator = plugins.load_generator(spec.generator.name, folder, devices.resolve(spec.device))
+    weights = checkpoint(spec, domain)
+    generator = plugins.load_generator(spec.generator.name, weights, devices.resolve(spec.device))
     guidance = plugins.build("guidance", spec.guidance.name, spec.guidance.parameters)
-    if guidance is not None and not spec.rewards:
-        raise InputError(f"guidance {spec.guidance.name} has no rewards to climb; add rewards, or use guidance=free")
-    return Prepared(domain, generator, guidance, scorer(domain, spec.domain.name, spec.rewards), folder)
+    rewards = scorer(domain, spec.domain.name, spec.rewards)
+    if guidance is not None:
+        rewards.check_guidance(spec.guidance.name, guidance.needs_gradient)
+    Run.examine(folder(spec), spec.identity(), provenance.of_run(spec, weights))
+    return Prepared(domain, generator, guidance, rewards, weights, folder(spec))
 
 
 def checkpoint(spec: RunSpec | EvaluateSpec, domain: Domain[Any]) -> Path:
@@ -58,21 +64,32 @@ def checkpoint(spec: RunSpec | EvaluateSpec, domain: Domain[Any]) -> Path:
 def generate(spec: RunSpec, progress: Progress) -> Path:
     """Make the designs that a run still lacks, score them, and write the run's folder; returns it."""
     ready = prepare(spec)
-    run = Run.open(folder(spec), spec.identity())
-    run.event("started", n=spec.n)
+    origin = provenance.of_run(spec, ready.checkpoint)
+    run = Run.open(ready.folder, spec.identity(), origin, ready.domain.suffixes)
+    try:
+        add_missing(run, ready, spec, origin, progress)
+    finally:
+        run.close()
+    return run.path
+
+
+def add_missing(run: Run, ready: Prepared, spec: RunSpec, origin: dict[str, Any], progress: Progress) -> None:
+    """Batch by batch: generate, decode, score, write; then the report."""
     started, done = time.monotonic(), run.finished()
     missing = [i for i in range(spec.n) if i not in done]
+    run.event("started", n=spec.n, missing=len(missing))
     for batch in batches(missing, spec.batch):
         designs = draw(ready, spec, batch, progress)
         for index, design, scores in zip(batch, designs, ready.scorer.rows(designs), strict=True):
-            notes = provenance.of_design(spec, index, ready.checkpoint)
-            writers = {end: partial(_write, ready.domain, design, notes) for end in ready.domain.suffixes}
+            notes = provenance.of_design(spec, index, origin)
+            writers = dict.fromkeys(ready.domain.suffixes, partial(ready.domain.write, design, provenance=notes))
             run.add({"design": index} | scores, writers)
-        run.event("designs", done=spec.n - len(missing) + missing.index(batch[-1]) + 1)
+        done.update(batch)
+        run.event("designs", done=len(done))
     seconds = time.monotonic() - started
     run.event("finished", seconds=round(seconds, 3))
-    run.finish(provenance.of_run(spec, ready.checkpoint, seconds), report.page(run, ready.domain, spec))
-    return run.path
+    if missing or not (run.path / "report.html").exists():
+        run.finish(seconds, report.page(run, ready.domain, spec))
 
 
 def draw(ready: Prepared, spec: RunSpec, batch: Sequence[int], progress: Progress) -> list[Any]:
@@ -101,7 +118,3 @@ def batches(items: Sequence[int], size: int) -> Iterator[list[int]]:
     source = iter(items)
     while piece := list(islice(source, size)):
         yield piece
-
-
-def _write(domain: Domain[Any], design: Any, notes: dict[str, str], path: Path) -> None:
-    domain.write(design, path, notes)

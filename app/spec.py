@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 from app import plugins
 from data.errors import InputError
 
 DEVICES = ("auto", "cpu", "cuda")
+HEAVIEST = 1000
+"""The largest weight of a reward."""
 T = TypeVar("T")
 
 
@@ -110,9 +112,16 @@ def to_plain(spec: Any) -> dict[str, Any]:
     return plain
 
 
-def in_folder(spec: RunSpec, folder: Path) -> RunSpec:
-    """The same run, written to `folder`."""
-    return replace(spec, out=str(folder))
+LIMITS = {
+    "n": (1, 10**7),
+    "steps": (1, 10**4),
+    "twin_steps": (1, 10**4),
+    "batch": (1, 10**5),
+    "seed": (0, 2**63 - 1),
+    "threads": (1, os.cpu_count() or 1),
+    "save_every": (1, 10**9),
+}
+"""Whole numbers of a spec, with the least and the most that they may be."""
 
 
 def _value(key: str, value: Any) -> Any:
@@ -120,14 +129,22 @@ def _value(key: str, value: Any) -> Any:
         return _choice(key, value)
     if key == "rewards":
         return {name: _weighted(name, entry) for name, entry in _mapping("rewards", value or {}).items()}
-    if key in ("n", "batch", "threads", "save_every"):
-        return _at_least(key, value, 1)
-    if key == "steps" or key == "twin_steps":
-        return [_at_least(key, item, 1) for item in value] if isinstance(value, list) else _at_least(key, value, 1)
-    if key == "seed":
-        return _at_least(key, value, 0)
+    if key in LIMITS and isinstance(value, list):
+        numbers = [_whole(key, item) for item in value]
+        if not numbers or len(set(numbers)) < len(numbers):
+            raise SpecError(f"{key} is {value!r:.100}; it must be a list of different numbers, such as [1,4]")
+        return tuple(numbers)
+    if key in LIMITS:
+        return _whole(key, value)
     if key == "device" and value not in DEVICES:
-        raise SpecError(f"device is {value!r}; it must be one of {', '.join(DEVICES)}")
+        raise SpecError(f"device is {value!r:.100}; it must be one of {', '.join(DEVICES)}")
+    return value
+
+
+def _whole(key: str, value: Any) -> int:
+    least, most = LIMITS[key]
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise SpecError(f"{key} is {value!r:.100}; it must be a whole number from {least} to {most}")
     return value
 
 
@@ -135,7 +152,7 @@ def _choice(kind: str, value: Any) -> Choice:
     entry = dict(_mapping(kind, {"name": value} if isinstance(value, str) else value))
     name = entry.pop("name", None)
     if name not in plugins.names(kind):
-        raise SpecError(f"no {kind} {name!r}; there are {', '.join(plugins.names(kind))}")
+        raise SpecError(f"no {kind} {name!r:.100}; there are {', '.join(plugins.names(kind))}")
     return Choice(name, entry)
 
 
@@ -144,18 +161,12 @@ def _weighted(name: str, value: Any) -> Weighted:
     weight = entry.pop("weight", 1.0)
     if name not in plugins.names("reward"):
         raise SpecError(f"no reward {name!r}; there are {', '.join(plugins.names('reward'))}")
-    if isinstance(weight, bool) or not isinstance(weight, int | float) or not abs(weight) < float("inf"):
-        raise SpecError(f"rewards.{name}.weight is {weight!r}; it must be a finite number")
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not abs(weight) <= HEAVIEST:
+        raise SpecError(f"rewards.{name}.weight is {weight!r:.100}; it must be a number from -{HEAVIEST} to {HEAVIEST}")
     return Weighted(float(weight), entry)
 
 
 def _mapping(key: str, value: Any) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise SpecError(f"{key} is {value!r}; it must be a table of names and values")
-    return value
-
-
-def _at_least(key: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise SpecError(f"{key} is {value!r}; it must be a whole number, {least} or more")
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise SpecError(f"{key} is {value!r:.100}; it must be a table of names and values")
     return value

@@ -8,7 +8,9 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from pickle import UnpicklingError
 from statistics import fmean
+from typing import Any
 
 import torch
 import yaml
@@ -16,6 +18,7 @@ import yaml
 from app import devices, plugins
 from app.service import Progress
 from app.spec import TrainSpec, to_plain
+from data import checkpoints
 from data.errors import InputError
 from data.noise import StepNoise, stable_seed
 from data.space import State
@@ -44,6 +47,12 @@ def train(spec: TrainSpec, progress: Progress) -> Path:
     return folder
 
 
+def identity(spec: TrainSpec) -> dict[str, Any]:
+    """What decides the weights, as plain data: the spec without the place and the speed."""
+    plain = to_plain(spec)
+    return {key: value for key, value in plain.items() if key not in ("device", "threads", "save_every", "out")}
+
+
 @dataclass
 class Keeper:
     """Keeps a training in a folder: `training.yaml` says what it is, `log.jsonl` how it went, `state.pt` where it is.
@@ -61,7 +70,7 @@ class Keeper:
         self._open()
         self.start, self.clock, self.before = 0, time.monotonic(), 0.0
         if self.state.exists() and isinstance(self.generator, Resumable):
-            self.start = self.generator.resume(torch.load(self.state, weights_only=True))
+            self.start = self._resume(self.generator)
             self.before = self._rewind()
 
     @property
@@ -71,7 +80,7 @@ class Keeper:
 
     def finished(self) -> bool:
         """Whether the folder holds the checkpoint already."""
-        return (self.folder / "config.json").exists() and not self.state.exists()
+        return (self.folder / checkpoints.WEIGHTS).exists() and not self.state.exists()
 
     def remaining(self, corpus: State, rng: StepNoise, device: torch.device) -> Iterator[State]:
         """The batches from `start` to the recipe's end; batch k depends on the seed and on k alone."""
@@ -95,23 +104,39 @@ class Keeper:
             temporary.replace(self.state)
 
     def finish(self) -> None:
-        """Drop the state, which a checkpoint must not hold."""
-        self.state.unlink(missing_ok=True)
+        """Drop the states, which a checkpoint must not hold."""
+        for path in (*self.folder.glob(".state.*"), self.state):
+            path.unlink(missing_ok=True)
 
     def _open(self) -> None:
-        ours, kept = to_plain(self.spec), self.folder / "training.yaml"
+        """Make the folder, or find that it holds this training; raises `InputError`."""
+        kept, ours = self.folder / "training.yaml", identity(self.spec)
         try:
+            if not kept.exists() and self.folder.exists() and any(self.folder.iterdir()):
+                raise InputError(f"{self.folder} is not empty and holds no training; give another out=DIR")
             self.folder.mkdir(parents=True, exist_ok=True)
             theirs = yaml.safe_load(kept.read_text()) if kept.exists() else ours
-            kept.write_text(yaml.safe_dump(theirs, sort_keys=False))
-        except OSError as error:
-            raise InputError(f"{self.folder} cannot be written ({error.strerror}); give another out=DIR") from error
-        for key in sorted((theirs.keys() | ours.keys()) - {"device", "threads", "save_every", "out"}):
-            if theirs.get(key) != ours.get(key):
-                raise InputError(
-                    f"{self.folder} holds a training with {key}={theirs.get(key)}, not {ours.get(key)}; "
-                    "give another out=DIR, or the same values to go on with it"
-                )
+            if not isinstance(theirs, dict):
+                raise InputError(f"{kept} is not a table of keys and values; give another out=DIR")
+            for key in sorted(theirs.keys() | ours.keys()):
+                if theirs.get(key) != ours.get(key):
+                    raise InputError(
+                        f"{self.folder} holds a training with {key}={theirs.get(key)}, not {ours.get(key)}; "
+                        "give another out=DIR, or the same values to go on with it"
+                    )
+            kept.write_text(yaml.safe_dump(ours, sort_keys=False))
+        except InputError:
+            raise
+        except (OSError, ValueError, yaml.YAMLError) as error:
+            reason = " ".join(str(error).split())
+            raise InputError(f"{self.folder} cannot be used ({reason:.200}); give another out=DIR") from error
+
+    def _resume(self, generator: Resumable) -> int:
+        try:
+            return generator.resume(torch.load(self.state, weights_only=True))
+        except (OSError, KeyError, TypeError, ValueError, RuntimeError, EOFError, UnpicklingError) as error:
+            reason = " ".join(str(error).split())
+            raise InputError(f"{self.state} is damaged ({reason:.200}); remove it to begin anew") from error
 
     def _rewind(self) -> float:
         """Cut the log back to the state's step; returns the seconds that had been spent by then."""

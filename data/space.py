@@ -98,7 +98,10 @@ class Space:
             for name, fields in plain["factors"].items():
                 arguments = dict(fields)
                 factors[name] = _FACTORS[arguments.pop("kind")](**arguments)
-            return Space(int(plain["length"]), factors)
+            length = plain["length"]
+            if not isinstance(length, int) or length < 1:
+                raise ValueError(f"length is {length!r:.40}")
+            return Space(length, factors)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise SpaceError(f"not the description of a space: {plain!r:.200} ({error})") from error
 

@@ -42,6 +42,9 @@ class Flight:
 class Guidance(Protocol):
     """Steers a flight towards a higher score. The same type goes in and out, so that guidances chain in a for-loop."""
 
+    needs_gradient: bool
+    """Whether the score must be differentiable."""
+
     def __call__(self, flight: Flight, score: Score, rng: Noise) -> State:
         """The batch to go on with, in the place of `flight.x`."""
 

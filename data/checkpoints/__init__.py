@@ -13,8 +13,9 @@ from data import digests
 from data.errors import InputError
 from data.space import Space
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).resolve().parent
 MANIFEST = FOLDER / "manifest.json"
+WEIGHTS = "diffusion_pytorch_model.safetensors"
 SUFFIXES = {".json", ".safetensors", ".md", ".yaml", ".jsonl"}
 """What a checkpoint may hold. Pickles (`.bin`, `.pt`, `.pkl`, …) run code when they are read."""
 
@@ -24,14 +25,19 @@ class CheckpointError(InputError):
 
 
 def names() -> list[str]:
-    """The shipped checkpoints."""
-    return sorted(path.parent.name for path in FOLDER.glob("*/config.json"))
+    """The shipped checkpoints: those that are here, and those that the manifest names."""
+    here = {path.parent.name for path in FOLDER.glob("*/config.json")}
+    return sorted(here | {key.split("/")[0] for key in digests.read_manifest(MANIFEST)})
 
 
 def find(name: str, space: Space) -> Path:
     """The folder of a shipped checkpoint by name, or of any by path, after `verify` and a comparison of spaces."""
     folder = FOLDER / name if name in names() else Path(name)
-    if not (folder / "config.json").is_file():
+    try:
+        there = (folder / "config.json").is_file()
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"checkpoint {name!r:.200} cannot be looked at ({error}); give a folder") from error
+    if not there:
         raise CheckpointError(
             f"no checkpoint {name!r}; there are {', '.join(names()) or 'none'}, or give a folder with config.json; "
             "`foreshape train` makes one"
@@ -45,24 +51,20 @@ def find(name: str, space: Space) -> Path:
 
 def verify(folder: Path) -> None:
     """Raise `CheckpointError` for a folder with a pickle, without weights, or (if shipped) with another sha256."""
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    files = [path for path in sorted(folder.rglob("*")) if not path.is_dir()]
     unsafe = [path.name for path in files if path.suffix not in SUFFIXES]
     if unsafe:
         legal = ", ".join(sorted(SUFFIXES))
         raise CheckpointError(f"{folder} holds {unsafe[0]}; a checkpoint holds {legal} only, never a pickle; remove it")
-    if not any(path.suffix == ".safetensors" for path in files):
-        raise CheckpointError(f"{folder} has no .safetensors weights; train it, or restore the folder")
-    if folder.resolve().parent == FOLDER:
-        manifest = digests.read_manifest(MANIFEST)
-        for path in files:
-            if path.suffix in {".safetensors", ".json"}:
-                key = path.relative_to(FOLDER).as_posix()
-                _verify_file(path, manifest.get(key))
+    if folder.absolute().parent.resolve() == FOLDER:
+        _verify_shipped(folder.name)
+    if not (folder / WEIGHTS).is_file():
+        raise CheckpointError(f"{folder} has no {WEIGHTS}; train it, or restore the folder")
 
 
 def weights_digest(folder: Path) -> str:
     """The sha256 of a checkpoint's weights, by which runs remember it."""
-    return digests.sha256(next(folder.glob("*.safetensors")))
+    return digests.sha256(folder / WEIGHTS)
 
 
 def record() -> None:
@@ -72,19 +74,23 @@ def record() -> None:
     MANIFEST.write_text(json.dumps(manifest, indent=2) + "\n")
 
 
-def _verify_file(path: Path, expected: str | None) -> None:
-    try:
-        digests.verify(path, expected, MANIFEST)
-    except digests.DigestError as error:
-        raise CheckpointError(str(error)) from error
-
-
 def config(folder: Path) -> dict[str, Any]:
     """The contents of a checkpoint's `config.json`."""
     try:
-        config = json.loads((folder / "config.json").read_text())
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        found = json.loads((folder / "config.json").read_text())
+    except (OSError, ValueError, RecursionError) as error:
         raise CheckpointError(f"{folder}/config.json is not JSON ({error}); restore the folder") from error
-    if not isinstance(config, dict):
+    if not isinstance(found, dict):
         raise CheckpointError(f"{folder}/config.json is not a JSON object; restore the folder")
-    return config
+    return found
+
+
+def _verify_shipped(name: str) -> None:
+    """All files that the manifest names are there and are the right ones, and no others are there."""
+    manifest = {key: value for key, value in digests.read_manifest(MANIFEST).items() if key.split("/")[0] == name}
+    here = {f"{name}/{path.name}" for path in (FOLDER / name).glob("*") if path.suffix in {".safetensors", ".json"}}
+    for key in sorted(here | manifest.keys()):
+        try:
+            digests.verify(FOLDER / key, manifest.get(key), MANIFEST)
+        except digests.DigestError as error:
+            raise CheckpointError(str(error)) from error

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,6 +17,11 @@ FOLDER = Path(__file__).parent
 MANIFEST = FOLDER / "manifest.json"
 MOST_BYTES = 2 << 30
 """No array file may unpack to more than this."""
+_UNREADABLE = (
+    OSError, ValueError, EOFError, MemoryError, OverflowError, NotImplementedError, RuntimeError, SyntaxError,
+    zipfile.BadZipFile, zlib.error, tokenize.TokenError,
+)  # fmt: skip
+"""What numpy and zipfile raise on broken files: any of these means only that the file is not one of ours."""
 
 
 class CorpusError(InputError):
@@ -58,15 +65,20 @@ def read_npz(path: Path, wanted: Mapping[str, tuple[str, int]]) -> dict[str, np.
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
     try:
+        if not path.is_file():
+            raise CorpusError(f"{path} is not a file; give an npz in the format of the corpus")
         with zipfile.ZipFile(path) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
         if size > MOST_BYTES:
             raise CorpusError(f"{path} unpacks to {size} bytes; the most that is read is {MOST_BYTES}")
         with np.load(path, allow_pickle=False) as file:
-            return {key: file[key] for key in file.files}
-    except (OSError, zipfile.BadZipFile, EOFError) as error:
-        raise CorpusError(f"{path} cannot be read as npz ({error}); give an npz in the format of the corpus") from error
-    except ValueError as error:
-        if isinstance(error, CorpusError):
-            raise
-        raise CorpusError(f"{path} holds something other than plain arrays ({error}); pickles are not read") from error
+            arrays = {key: file[key] for key in file.files}
+    except CorpusError:
+        raise
+    except _UNREADABLE as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise CorpusError(f"{path} cannot be read as plain arrays ({reason:.200}); pickles are not read") from error
+    strange = [key for key, value in arrays.items() if not isinstance(value, np.ndarray)]
+    if strange:
+        raise CorpusError(f"{path}: {strange[0]} is not an array; give an npz in the format of the corpus")
+    return arrays

@@ -140,6 +140,8 @@ def build(
     """The domain of promoters of `length` bases; `forbidden_sites` are enzyme names or IUPAC sequences."""
     if not SHORTEST <= length <= LONGEST:
         raise DesignError(f"length={length}; promoters have {SHORTEST} to {LONGEST} bases; choose one in between")
-    if longest_run < 1:
-        raise DesignError(f"longest_run={longest_run}; a run has 1 base or more; choose e.g. {rules.LONGEST_RUN}")
+    if not 1 <= longest_run <= LONGEST:
+        raise DesignError(
+            f"longest_run={longest_run}; it is from 1 to {LONGEST} bases; choose e.g. {rules.LONGEST_RUN}"
+        )
     return Dna(length, forbidden_sites, longest_run)

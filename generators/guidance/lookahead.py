@@ -16,12 +16,15 @@ from data.noise import Noise
 from data.space import State
 from generators.base import Flight, GeneratorError, Score
 
+STRONGEST = 100.0
+
 
 @dataclass(frozen=True)
 class LookAhead:
     """Before each step, move every design by `strength * dt` (root mean square over its sites) up the score."""
 
     strength: float = 1.0
+    needs_gradient: bool = True
 
     def __call__(self, flight: Flight, score: Score, rng: Noise) -> State:
         """The flight's x, moved where that raises the score of its look-ahead. Raises for scores without gradient."""
@@ -37,8 +40,8 @@ class LookAhead:
 
 def build(strength: float = 1.0) -> LookAhead:
     """Guidance of a given strength, in units of the generator's coordinates per unit of time."""
-    if not strength >= 0:
-        raise GeneratorError(f"strength is {strength}; it must be 0 or more")
+    if not 0 <= strength <= STRONGEST:
+        raise GeneratorError(f"strength is {strength}; it must be from 0 to {STRONGEST:g}")
     return LookAhead(strength)
 
 

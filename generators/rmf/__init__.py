@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError
+from safetensors.torch import load_file
 
 from data.space import Space
 from generators.base import GeneratorError
@@ -30,9 +32,26 @@ def build(
 def load(folder: Path, device: torch.device) -> RiemannianMeanFlow:
     """The generator that `save` wrote into a folder; raises `GeneratorError` where it is damaged."""
     try:
-        flow_map = FlowMap.from_pretrained(folder, use_safetensors=True, local_files_only=True, low_cpu_mem_usage=False)
-        scheduler = FlowMapScheduler.from_pretrained(folder, local_files_only=True)
-    except (OSError, KeyError, TypeError, ValueError, RuntimeError, SafetensorError) as error:
-        reason = str(error).splitlines()[0]
-        raise GeneratorError(f"{folder} does not hold a flow map ({reason}); restore it or train it anew") from error
+        flow_map, scheduler = _read(folder)
+    except (OSError, KeyError, TypeError, ValueError, RuntimeError, RecursionError, SafetensorError) as error:
+        reason = " ".join(str(error).split())
+        raise GeneratorError(f"{folder} holds no flow map ({reason:.300}); restore it or train it anew") from error
     return RiemannianMeanFlow(flow_map.eval(), scheduler, DEFAULT).to(device)
+
+
+def _read(folder: Path) -> tuple[FlowMap, FlowMapScheduler]:
+    """Flow map and scheduler; raises `ValueError` where diffusers would fill a gap or drop a surplus without a word."""
+    for name, kind in (("config.json", FlowMap), ("scheduler_config.json", FlowMapScheduler)):
+        found = json.loads((folder / name).read_text()).get("_class_name")
+        if found != kind.__name__:
+            raise ValueError(f"{name} is of class {found!r:.100}, not {kind.__name__}")
+    weights = load_file(folder / "diffusion_pytorch_model.safetensors")
+    flow_map = FlowMap.from_config(FlowMap.load_config(folder, local_files_only=True))
+    for name, value in weights.items():
+        if value.dtype != torch.float32 or not value.isfinite().all():
+            raise ValueError(f"weight {name:.100} is {value.dtype} or not finite; it must be finite float32")
+    flow_map.load_state_dict(weights)
+    scheduler = FlowMapScheduler.from_pretrained(folder, local_files_only=True)
+    if scheduler.config.space != flow_map.config.space:
+        raise ValueError("scheduler_config.json is of another space than config.json")
+    return flow_map, scheduler

@@ -14,8 +14,11 @@ from diffusers.configuration_utils import register_to_config
 from torch import Tensor
 
 from data.space import Space
+from generators.base import GeneratorError
 from generators.networks.dilated_convolutions import DilatedConvolutions
 from generators.rmf.geometry import Geometry, Points
+
+CHANNELS, DEPTHS, KERNELS = (4, 1024), (1, 64), (3, 5, 7, 9, 11)
 
 
 class FlowMap(ModelMixin, ConfigMixin):  # type: ignore[misc]
@@ -24,6 +27,11 @@ class FlowMap(ModelMixin, ConfigMixin):  # type: ignore[misc]
     @register_to_config  # type: ignore[untyped-decorator]
     def __init__(self, space: dict[str, Any], channels: int = 128, depth: int = 10, kernel: int = 5) -> None:
         super().__init__()
+        for name, value, (least, most) in (("channels", channels, CHANNELS), ("depth", depth, DEPTHS)):
+            if not least <= value <= most:
+                raise GeneratorError(f"{name} is {value}; it must be from {least} to {most}")
+        if kernel not in KERNELS:
+            raise GeneratorError(f"kernel is {kernel}; it must be one of {', '.join(map(str, KERNELS))}")
         self.space = Space.from_dict(space)
         self.geometry = Geometry(self.space)
         width = sum(self.geometry.widths.values())

@@ -18,12 +18,24 @@ from generators.rmf.objectives import flow_matching_loss, semigroup_loss
 
 Tensors = tuple[Tensor, ...] | list[Tensor]
 
+LIMITS: dict[str, tuple[float, float]] = {
+    "steps": (1, 10**8),
+    "flow_matching_steps": (0, 10**8),
+    "semigroup_weight": (0, 1000),
+    "semigroup_share": (0.01, 1),
+    "learning_rate": (1e-8, 1),
+    "warm_up": (1, 10**8),
+    "weight_decay": (0, 10),
+    "decay": (0, 1),
+}
+"""The least and the most that a number of a recipe may be."""
+
 
 @dataclass(frozen=True)
 class Recipe:
     """How a flow map is trained. With `semigroup_weight` 0 it is plain Riemannian flow matching."""
 
-    steps: int = 6_000
+    steps: int = 5_000
     flow_matching_steps: int = 2_000
     """Steps at the start without the semigroup term: a teacher that knows no velocity has nothing to teach."""
     semigroup_weight: float = 1.0
@@ -34,6 +46,12 @@ class Recipe:
     weight_decay: float = 0.01
     decay: float = 0.999
     """Of the moving average, per step; at step k no more than (1 + k) / (10 + k)."""
+
+    def __post_init__(self) -> None:
+        for name, (least, most) in LIMITS.items():
+            value = getattr(self, name)
+            if not least <= value <= most:
+                raise GeneratorError(f"recipe.{name} is {value}; it must be from {least:g} to {most:g}")
 
 
 class Trainer:

@@ -31,22 +31,34 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str], verb: str 
         ("guidance=magic", ["magic", "free, lookahead"]),
         ("rewards.beauty.weight=1", ["beauty", "gc_content, motif"]),
         ("rewards.gc_content.goal=1", ["goal", "target"]),
-        ("rewards.gc_content.target=2", ["2", "0", "1"]),
-        ("rewards.gc_content.target=high", ["high", "float"]),
+        ("rewards.gc_content.target=2", ["target", "2.0"]),
+        ("rewards.gc_content.target=nan", ["target", "finite"]),
+        ("rewards.gc_content.target=high", ["high", "finite number"]),
         ("rewards.gc_content.weight=heavy", ["heavy", "number"]),
+        ("rewards.gc_content.weight=inf", ["inf", "-1000"]),
+        ("rewards=[1]", ["rewards", "table"]),
+        ("rewards.gc_content=[1]", ["gc_content", "table"]),
+        ("~rewards.nothing", ["rewards.nothing", "gc_content"]),
+        ("domain.forbidden_sites=EcoRI", ["EcoRI", "a list"]),
+        ("domain.forbidden_sites=[1,2]", ["forbidden_sites[0]", "text"]),
+        ("domain.longest_run=4294967296", ["longest_run", "512"]),
+        ("guidance.strength.x=1", ["strength"]),
         ("rewards.motif.name=XYZ", ["XYZ", "TATA-Box"]),
         ("domain.length=64", ["64", "128"]),
         ("domain.width=3", ["width", "length"]),
         ("guidance.power=3", ["power", "none"]),
         ("generator.channels=3", ["channels", "foreshape train"]),
-        ("n=0", ["n is 0", "1 or more"]),
-        ("n=-3", ["-3", "1 or more"]),
+        ("n=0", ["n is 0", "from 1 to"]),
+        ("n=-3", ["-3", "from 1 to"]),
         ("n=many", ["many", "whole number"]),
         ("n=2.5", ["2.5", "whole number"]),
         ("n=true", ["True", "whole number"]),
-        ("steps=0", ["0", "1 or more"]),
-        ("batch=0", ["batch is 0", "1 or more"]),
-        ("seed=-1", ["-1", "0 or more"]),
+        ("steps=0", ["steps is 0", "from 1 to"]),
+        ("steps=1000000000", ["1000000000", "from 1 to"]),
+        ("batch=1e99", ["batch", "whole number"]),
+        ("seed=99999999999999999999999", ["seed", "from 0 to"]),
+        ("batch=0", ["batch is 0", "from 1 to"]),
+        ("seed=-1", ["-1", "from 0"]),
         ("device=tpu", ["tpu", "auto, cpu, cuda"]),
         ("colour=red", ["colour", "checkpoint"]),
         ("+colour=red", ["colour", "checkpoint"]),
@@ -54,6 +66,9 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str], verb: str 
         ("domain._target_=os.system", ["_target_", "not allowed"]),
         ("domain.length=${oc.env:HOME}", ["not allowed"]),
         ("checkpoint=nowhere", ["nowhere", "foreshape train"]),
+        ("checkpoint.x=1", ["checkpoint", "no parts"]),
+        ("checkpoint=", ["checkpoint=PATH"]),
+        ("spec=", ["spec=PATH"]),
         ("n=[", ["n=[", "quotes"]),
         ("n=1,2", ["n=1,2", "several"]),
         ("seed=range(1,4)", ["several"]),
@@ -66,11 +81,24 @@ def test_one_line(arguments: list[str], tmp_path: Path, capsys, override: str, s
 
 
 @pytest.mark.parametrize(
-    "text", ["", "- a\n- b\n", "n: [", "n: 0\n", "nn: 3\n", "domain: {name: rna}\n", "a: !!python/object:os.system\n"]
+    ("text", "said"),
+    [
+        ("", "not a table"),
+        ("- a\n- b\n", "not a table"),
+        ("1: 2\n", "not a table"),
+        ("n: [", "cannot be read"),
+        ("n: 0\n", "domain"),
+        ("nn: 3\n", "nn"),
+        ("domain: {name: rna}\n", "rna"),
+        ("a: !!python/object:os.system\n", "cannot be read"),
+        ("a: &x [1]\nb: [*x, *x]\n", "aliases"),
+        ("a: " + "[" * 5000, "cannot be read"),
+        ("seed: 2020-13-45\n", "cannot be read"),
+    ],
 )
-def test_a_bad_spec_file(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
+def test_a_bad_spec_file(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, said: str) -> None:
     (tmp_path / "spec.yaml").write_text(text)
-    assert refused([f"spec={tmp_path / 'spec.yaml'}", f"out={tmp_path / 'run'}"], capsys)
+    assert said in refused([f"spec={tmp_path / 'spec.yaml'}", f"out={tmp_path / 'run'}"], capsys)
     assert not (tmp_path / "run").exists()
 
 
@@ -128,16 +156,47 @@ def test_a_shipped_checkpoint_with_another_sha256(arguments, tiny: Path, tmp_pat
     assert "sha256" in refused([*arguments, "checkpoint=auto"], capsys)
 
 
-def test_the_folder_of_another_run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("verb", ["generate", "check"])
+def test_a_reward_without_gradient_cannot_be_climbed(arguments, tmp_path: Path, capsys, monkeypatch, verb: str) -> None:
+    from rewards.gc_content import GcContent
+
+    monkeypatch.delattr(GcContent, "relaxed")
+    line = refused([*arguments, "guidance=lookahead"], capsys, verb)
+    assert "gc_content" in line
+    assert "guidance=free" in line
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_link_to_a_shipped_checkpoint_is_checked_all_the_same(
+    tiny: Path, tmp_path: Path, capsys, monkeypatch
+) -> None:
+    shipped = tmp_path / "shipped"
+    shutil.copytree(tiny, shipped / "elsewhere")
+    (shipped / "dna-rmf").symlink_to(shipped / "elsewhere")
+    (shipped / "manifest.json").write_text(json.dumps({"dna-rmf/config.json": "0" * 64}))
+    monkeypatch.setattr(checkpoints, "FOLDER", shipped)
+    monkeypatch.setattr(checkpoints, "MANIFEST", shipped / "manifest.json")
+    assert "sha256" in refused(["verify"], capsys, "models")
+
+
+def test_a_shipped_checkpoint_that_is_gone_is_missed(tmp_path: Path, capsys, monkeypatch) -> None:
+    (tmp_path / "manifest.json").write_text(json.dumps({"dna-rmf/config.json": "0" * 64}))
+    monkeypatch.setattr(checkpoints, "FOLDER", tmp_path)
+    monkeypatch.setattr(checkpoints, "MANIFEST", tmp_path / "manifest.json")
+    assert "config.json" in refused(["verify"], capsys, "models")
+
+
+@pytest.mark.parametrize("verb", ["generate", "check"])
+def test_the_folder_of_another_run(arguments: list[str], capsys: pytest.CaptureFixture[str], verb: str) -> None:
     assert cli.run(["generate", *arguments]) == 0
     capsys.readouterr()
-    assert "seed=3, not 4" in refused([*arguments, "seed=4"], capsys)
+    assert "seed=3, not 4" in refused([*arguments, "seed=4"], capsys, verb)
 
 
 def test_a_folder_that_cannot_be_written(arguments: list[str], tmp_path: Path, capsys) -> None:
     (tmp_path / "file").write_text("mine")
     line = refused([*arguments, f"out={tmp_path / 'file' / 'run'}"], capsys)
-    assert "cannot be written" in line
+    assert "another out=DIR" in line
     assert (tmp_path / "file").read_text() == "mine"
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,8 +10,10 @@ from pathlib import Path
 import pytest
 import yaml
 from Bio import SeqIO
+from safetensors.torch import load_file, save_file
 
 from app import cli
+from app.composition import composed
 from domains import dna
 
 
@@ -83,13 +86,12 @@ def test_batch_size_changes_no_design(arguments: list[str], tmp_path: Path, batc
 def test_a_run_goes_on_where_it_stopped(arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Interrupted after two designs, then grown: the same designs, and those that were there are not made again."""
     whole = sequences(generate(into(arguments, tmp_path / "whole", "n=7")))
-    write, written = dna.Dna.write, []
+    write = dna.Dna.write
 
-    def interrupt(self: dna.Dna, design: str, path: Path, notes: dict[str, str]) -> None:
-        written.append(path)
+    def interrupt(self: dna.Dna, design: str, path: Path, provenance: dict[str, str]) -> None:
         if path.name.startswith("000002"):
             raise KeyboardInterrupt
-        write(self, design, path, notes)
+        write(self, design, path, provenance)
 
     monkeypatch.setattr(dna.Dna, "write", interrupt)
     assert cli.run(["generate", *arguments]) == 130
@@ -123,6 +125,45 @@ def test_without_out_a_run_is_made_in_the_home(
     folder = Path(capsys.readouterr().out.splitlines()[-1])
     assert folder.parent == tmp_path / "home" / "runs"
     assert len(sequences(folder)) == 5
+
+
+def test_a_missing_file_is_made_again(arguments: list[str]) -> None:
+    folder = generate(arguments)
+    before = sequences(folder)
+    (folder / "designs" / "000001.fasta").unlink()
+    (folder / "designs" / "000003.gb").unlink()
+    generate(arguments)
+    assert sequences(folder) == before
+    assert len(table(folder)) == 5
+
+
+def test_a_run_is_of_one_checkpoint(arguments: list[str], tiny: Path, tmp_path: Path, capsys) -> None:
+    own = tmp_path / "own"
+    shutil.copytree(tiny, own)
+    mine = [a for a in arguments if not a.startswith("checkpoint=")] + [f"checkpoint={own}"]
+    generate(mine)
+    weights = load_file(own / "diffusion_pytorch_model.safetensors")
+    save_file({name: value + 0.01 for name, value in weights.items()}, own / "diffusion_pytorch_model.safetensors")
+    assert cli.run(["generate", *mine, "n=9"]) == 2
+    assert "weights=" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("change", ["guidance=lookahead guidance.strength=2.0", "~rewards.gc_content", "steps=3"])
+def test_an_override_means_the_same_on_presets_and_on_a_spec_file(
+    arguments: list[str], tmp_path: Path, change: str
+) -> None:
+    (tmp_path / "spec.yaml").write_text(yaml.safe_dump(composed("generate", arguments)))
+    on_presets = composed("generate", [*arguments, *change.split()])
+    on_a_file = composed("generate", [f"spec={tmp_path / 'spec.yaml'}", *change.split()])
+    assert on_a_file == on_presets
+
+
+def test_output_that_nobody_reads_is_no_failure(arguments: list[str]) -> None:
+    command = [sys.executable, "-c", "from app.cli import main; main()", "generate", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.wait() == 0
 
 
 def test_lookahead_raises_what_it_is_asked_to_raise(arguments: list[str], tmp_path: Path) -> None:

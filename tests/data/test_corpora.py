@@ -1,6 +1,7 @@
 """Corpora are the files their manifest names; foreign files are read with suspicion."""
 
 import pickle
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -56,7 +57,31 @@ def write_other_shape(path: Path) -> None:
     np.savez(path, bits=np.zeros(3, np.float32))
 
 
-@pytest.mark.parametrize("make", [write_object_array, write_pickle, write_nothing, write_other_keys, write_other_shape])
+def write_other_member(path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("bits.npy", b"not an array")
+
+
+def write_huge_header(path: Path) -> None:
+    header = b"{'descr': '|u1', 'fortran_order': False, 'shape': (1180591620717411303424, 4), }"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("bits.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+
+
+def write_broken_deflate(path: Path) -> None:
+    np.savez_compressed(path, bits=np.arange(5000, dtype=np.uint8))
+    content = bytearray(path.read_bytes())
+    content[80:120] = bytes(40)
+    path.write_bytes(content)
+
+
+BROKEN = [
+    write_object_array, write_pickle, write_nothing, write_other_keys, write_other_shape, write_other_member,
+    write_huge_header, write_broken_deflate, Path.mkdir,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("make", BROKEN)
 def test_bad_files_are_one_clear_error(tmp_path: Path, make, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "file.npz"
     make(path)

@@ -1,62 +1,136 @@
 """A run folder is a target: it can be continued, and it never mixes two runs."""
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from data.store import Run, StoreError
+from data.store import Row, Run, StoreError
 
 SPEC = {"domain": {"name": "dna"}, "seed": 1, "n": 2}
+NOTES = {"checkpoint": {"name": "x", "sha256": "ab"}, "seconds": 0.0}
 
 
-def put(run: Run, index: int) -> None:
-    run.add({"design": index, "total": 0.5}, {".txt": lambda path: path.write_text(str(index)) and None})
+@contextmanager
+def opened(path: Path, spec: Mapping[str, Any] = SPEC, notes: Mapping[str, Any] = NOTES) -> Iterator[Run]:
+    run = Run.open(path, spec, notes, [".txt"])
+    try:
+        yield run
+    finally:
+        run.close()
+
+
+def put(run: Run, index: int, **more: float) -> None:
+    row: Row = {"design": index, "total": 0.5, **more}
+    run.add(row, {".txt": lambda path: path.write_text(str(index)) and None})
+
+
+def grown(path: Path, *indices: int) -> None:
+    with opened(path) as run:
+        for index in indices:
+            put(run, index)
 
 
 def test_rows_and_files_come_back_sorted(tmp_path: Path) -> None:
-    run = Run.open(tmp_path / "run", SPEC)
-    for index in (2, 0, 1):
-        put(run, index)
-    again = Run.open(tmp_path / "run", SPEC | {"n": 5})
-    assert [row["design"] for row in again.rows()] == ["0", "1", "2"]
-    assert again.finished() == {0, 1, 2}
-    assert again.design_path(2, ".txt").read_text() == "2"
-    assert again.spec["n"] == 5
+    grown(tmp_path / "run", 2, 0, 1)
+    with opened(tmp_path / "run", SPEC | {"n": 5}) as again:
+        assert [row["design"] for row in again.rows()] == ["0", "1", "2"]
+        assert again.finished() == {0, 1, 2}
+        assert again.design_path(2, ".txt").read_text() == "2"
+        assert again.spec["n"] == 5
 
 
-@pytest.mark.parametrize("torn", ["1,0.", "1", "design,tot"])
+def test_a_smaller_n_does_not_shrink_a_run(tmp_path: Path) -> None:
+    grown(tmp_path, 0, 1)
+    with opened(tmp_path, SPEC | {"n": 1}) as again:
+        assert again.spec["n"] == 2
+
+
+@pytest.mark.parametrize("torn", ["1,0.", "1", "1,0.5", "design,tot"])
 def test_a_torn_row_is_made_again(tmp_path: Path, torn: str) -> None:
-    run = Run.open(tmp_path, SPEC)
-    if torn[0] != "d":
-        put(run, 0)
+    grown(tmp_path, *([] if torn[0] == "d" else [0]))
     with (tmp_path / "scores.csv").open("a") as file:
         file.write(torn)
-    again = Run.open(tmp_path, SPEC)
-    before = again.finished()
-    put(again, 1)
-    assert again.finished() == before | {1}
+    with opened(tmp_path) as again:
+        before = again.finished()
+        assert before <= {0}
+        put(again, 1)
+        assert again.finished() == before | {1}
 
 
-def test_another_run_is_refused(tmp_path: Path) -> None:
-    Run.open(tmp_path, SPEC)
-    with pytest.raises(StoreError, match="seed=1, not 2"):
-        Run.open(tmp_path, SPEC | {"seed": 2})
+def test_a_design_without_its_file_is_made_again(tmp_path: Path) -> None:
+    grown(tmp_path, 0, 1)
+    (tmp_path / "designs" / "000000.txt").unlink()
+    with opened(tmp_path) as again:
+        assert again.finished() == {1}
+
+
+def test_a_row_that_is_there_twice_counts_once(tmp_path: Path) -> None:
+    grown(tmp_path, 0, 1)
+    text = (tmp_path / "scores.csv").read_text()
+    (tmp_path / "scores.csv").write_text(text + text.splitlines()[-1] + "\n")
+    with opened(tmp_path) as again:
+        assert [row["design"] for row in again.rows()] == ["0", "1"]
+
+
+def test_columns_keep_their_order(tmp_path: Path) -> None:
+    grown(tmp_path, 0)
+    with opened(tmp_path) as again:
+        again.add({"total": 0.7, "design": 1}, {".txt": lambda path: path.write_text("1") and None})
+        assert again.rows()[1] == {"design": "1", "total": "0.7"}
+        with pytest.raises(StoreError, match="has columns"):
+            put(again, 2, extra=1.0)
+
+
+@pytest.mark.parametrize(
+    ("spec", "notes", "said"),
+    [
+        (SPEC | {"seed": 2}, NOTES, "seed=1, not 2"),
+        (SPEC | {"more": 1}, NOTES, "more=None, not 1"),
+        (SPEC, {"checkpoint": {"sha256": "cd"}}, "weights=ab, not cd"),
+    ],
+)
+def test_another_run_is_refused(tmp_path: Path, spec: dict[str, Any], notes: dict[str, Any], said: str) -> None:
+    grown(tmp_path, 0)
+    with pytest.raises(StoreError, match=said), opened(tmp_path, spec, notes):
+        pass
+    with pytest.raises(StoreError, match=said):
+        Run.examine(tmp_path, spec, notes)
+
+
+def test_two_writers_are_one_too_many(tmp_path: Path) -> None:
+    with opened(tmp_path), pytest.raises(StoreError, match="another process"), opened(tmp_path):
+        pass
+    grown(tmp_path, 0)
+
+
+DAMAGED = [b"", b"- 1\n- 2\n", b"{", b"\xff\xfe\x00", b"!!python/object:os.system\n", b"a,b\n1,2\n"]
+
+
+@pytest.mark.parametrize("name", ["spec.yaml", "provenance.json", "scores.csv"])
+@pytest.mark.parametrize("content", DAMAGED)
+def test_a_damaged_run_is_refused_or_made_anew(tmp_path: Path, name: str, content: bytes) -> None:
+    grown(tmp_path, 0)
+    (tmp_path / name).write_bytes(content)
+    if name == "scores.csv" and content.count(b"\n") < 2 and b"\xff" not in content:  # no rows are lost
+        with opened(tmp_path) as again:
+            assert again.finished() == set()
+    else:
+        with pytest.raises(StoreError, match=name), opened(tmp_path):
+            pass
 
 
 def test_a_strangers_folder_is_refused_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("important")
-    with pytest.raises(StoreError, match="not a run"):
-        Run.open(tmp_path, SPEC)
+    with pytest.raises(StoreError, match="not a run"), opened(tmp_path):
+        pass
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
-def test_a_file_is_not_a_folder(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["x", "x/y", "a" * 300, "nul\0"])
+def test_a_place_that_cannot_be_a_folder(tmp_path: Path, name: str) -> None:
     (tmp_path / "x").write_text("")
-    with pytest.raises(StoreError, match="is a file"):
-        Run.open(tmp_path / "x", SPEC)
-
-
-def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
-    (tmp_path / "x").write_text("")
-    with pytest.raises(StoreError, match="cannot be written"):
-        Run.open(tmp_path / "x" / "y", SPEC)
+    with pytest.raises(StoreError, match=r"give a folder|give another out=DIR"), opened(tmp_path / name):
+        pass

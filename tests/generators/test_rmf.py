@@ -1,9 +1,11 @@
 """Riemannian MeanFlow on problems whose answer is known."""
 
+import json
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from data.noise import DesignNoise, StepNoise
 from data.space import Angle, Categorical, Real, Space, State
@@ -229,6 +231,74 @@ def test_a_damaged_checkpoint_is_one_clear_error(tmp_path: Path, name: str) -> N
     (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:50])
     with pytest.raises(GeneratorError, match="restore it"):
         rmf.load(tmp_path, torch.device("cpu"))
+
+
+def change_weights(folder: Path, change) -> None:
+    path = folder / "diffusion_pytorch_model.safetensors"
+    weights = load_file(path)
+    change(weights)
+    save_file(weights, path)
+
+
+def change_config(folder: Path, name: str, **values: object) -> None:
+    path = folder / name
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+def without_one(weights: dict[str, torch.Tensor]) -> None:
+    del weights["network.output.weight"]
+
+
+def with_one_more(weights: dict[str, torch.Tensor]) -> None:
+    weights["x"] = torch.zeros(1)
+
+
+def of_another_type(weights: dict[str, torch.Tensor]) -> None:
+    weights["network.output.weight"] = weights["network.output.weight"].to(torch.int8)
+
+
+def of_another_shape(weights: dict[str, torch.Tensor]) -> None:
+    weights["network.output.weight"] = torch.zeros(5, 5)
+
+
+def not_finite(weights: dict[str, torch.Tensor]) -> None:
+    weights["network.output.weight"][0, 0] = float("nan")
+
+
+@pytest.mark.parametrize("change", [without_one, with_one_more, of_another_type, of_another_shape, not_finite])
+def test_weights_that_do_not_fit_are_refused(tmp_path: Path, change) -> None:
+    small(LETTERS).save(tmp_path)
+    change_weights(tmp_path, change)
+    with pytest.raises(GeneratorError, match="holds no flow map"):
+        rmf.load(tmp_path, torch.device("cpu"))
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("config.json", {"_class_name": "Evil"}),
+        ("config.json", {"depth": 10**9}),
+        ("config.json", {"depth": 2}),
+        ("config.json", {"channels": 0}),
+        ("config.json", {"kernel": 4}),
+        ("config.json", {"space": {"length": 3}}),
+        ("scheduler_config.json", {"_class_name": "DDIMScheduler"}),
+        ("scheduler_config.json", {"space": MIXED.to_dict()}),
+    ],
+)
+def test_a_config_that_does_not_fit_is_refused(tmp_path: Path, name: str, values: dict[str, object]) -> None:
+    small(LETTERS).save(tmp_path)
+    change_config(tmp_path, name, **values)
+    with pytest.raises(GeneratorError, match="holds no flow map"):
+        rmf.load(tmp_path, torch.device("cpu"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("steps", 0), ("warm_up", 0), ("learning_rate", -1.0), ("semigroup_share", 2.0), ("decay", 2.0)]
+)
+def test_a_recipe_out_of_bounds_is_refused(name: str, value: float) -> None:
+    with pytest.raises(GeneratorError, match=f"recipe.{name} is {value}"):
+        Recipe(**{name: value})  # type: ignore[arg-type]
 
 
 def test_a_factor_without_a_manifold_is_refused() -> None:
