@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 
 from data.space import Space
 from generators.base import GeneratorError
-from generators.rmf.flow_map import FlowMap
+from generators.rmf.flow_map import NEVER, SHORTEST, FlowMap
 from generators.rmf.generator import RiemannianMeanFlow
 from generators.rmf.scheduler import FlowMapScheduler
 from generators.rmf.training import Recipe
@@ -25,7 +25,8 @@ def build(
     space: Space, channels: int = 128, depth: int = 10, kernel: int = 5, recipe: Recipe = DEFAULT
 ) -> RiemannianMeanFlow:
     """An untrained generator for a space."""
-    flow_map = FlowMap(space.to_dict(), channels, depth, kernel)
+    shortest = SHORTEST if recipe.semigroup_weight > 0 else NEVER
+    flow_map = FlowMap(space.to_dict(), channels, depth, kernel, shortest)
     return RiemannianMeanFlow(flow_map, FlowMapScheduler(space.to_dict()), recipe)
 
 

@@ -18,6 +18,9 @@ from generators.base import GeneratorError
 from generators.networks.dilated_convolutions import DilatedConvolutions
 from generators.rmf.geometry import Geometry, Points
 
+SHORTEST = 1 / 32
+NEVER = 2.0
+"""As `shortest`, it makes every step one along the velocity: plain flow matching."""
 CHANNELS, DEPTHS, KERNELS = (4, 1024), (1, 64), (3, 5, 7, 9, 11)
 
 
@@ -25,8 +28,13 @@ class FlowMap(ModelMixin, ConfigMixin):  # type: ignore[misc]
     """A network with the geometry of a space around it; its `config.json` holds both."""
 
     @register_to_config  # type: ignore[untyped-decorator]
-    def __init__(self, space: dict[str, Any], channels: int = 128, depth: int = 10, kernel: int = 5) -> None:
+    def __init__(
+        self, space: dict[str, Any], channels: int = 128, depth: int = 10, kernel: int = 5, shortest: float = SHORTEST
+    ) -> None:
         super().__init__()
+        if not 0 < shortest <= NEVER:
+            raise GeneratorError(f"shortest is {shortest}; it must be above 0 and at most {NEVER:g}")
+        self.shortest = shortest
         for name, value, (least, most) in (("channels", channels, CHANNELS), ("depth", depth, DEPTHS)):
             if not least <= value <= most:
                 raise GeneratorError(f"{name} is {value}; it must be from {least} to {most}")
@@ -38,7 +46,12 @@ class FlowMap(ModelMixin, ConfigMixin):  # type: ignore[misc]
         self.network = DilatedConvolutions(self.space.length, width, width, channels, depth, kernel)
 
     def endpoint(self, x: Points, mask: Tensor, s: Tensor, t: Tensor) -> Points:
-        """The predicted x1(x, s, t) for times s <= t of shape (B,)."""
+        """The predicted x1(x, s, t) for times s <= t of shape (B,).
+
+        A jump shorter than `shortest` is a step along the velocity, x1(x, s, s): that is where the recursion of the
+        semigroup identity ends on what flow matching has learned.
+        """
+        t = torch.where(t - s < self.shortest, s, t)
         raw = self.network(torch.cat([x[name] for name in self.geometry.charts], dim=-1), mask, s, t)
         return self.geometry.heads(raw)
 

@@ -33,7 +33,7 @@ def semigroup_loss(flow_map: FlowMap, teacher: FlowMap, batch: State, rng: Noise
     """Mean of d(X_{s,t}(x), X_{r,t}(X_{s,r}(x)))^2 / (t - s)^2, at most 5 a sequence; no gradient to the teacher."""
     geometry, mask = flow_map.geometry, batch["mask"]
     ones = geometry.points(batch)
-    s, r, t = (time.to(mask.device) for time in intervals(len(mask), geometry.decided, rng))
+    s, r, t = (time.to(mask.device) for time in intervals(len(mask), geometry.decided, flow_map.shortest, rng))
     x = geometry.along(geometry.random(ones, rng), ones, s)
     with torch.no_grad():
         target = teacher.jump(teacher.jump(x, mask, s, r), mask, r, t)
@@ -49,15 +49,15 @@ def times(n: int, decided: float, rng: Noise) -> Tensor:
     return span * draws[1].clamp_max(LATEST)
 
 
-def intervals(n: int, decided: float, rng: Noise) -> tuple[Tensor, Tensor, Tensor]:
-    """Times s < r < t (n,) for the semigroup, s and t at least 0.02 apart on [0, decided] and r between them.
+def intervals(n: int, decided: float, shortest: float, rng: Noise) -> tuple[Tensor, Tensor, Tensor]:
+    """Times s < r < t (n,) for the semigroup, s and t at least `shortest` apart on [0, decided] and r between them.
 
     A quarter starts at 0, and for half of them t = decided is replaced by 1, because every sampling starts at 0
     and both its last step and the look-ahead end at 1. Nothing of the flow is lost by that jump.
     """
     draws = rng.uniform(4, n)
     early, late = draws[:2].sort(dim=0).values
-    s = torch.where(draws[2] < 0.25, 0.0, early) * (decided - 0.02)
+    s = torch.where(draws[2] < 0.25, 0.0, early) * (decided - shortest)
     last = draws[3] < 0.5
-    t = torch.where(last, decided, torch.maximum(decided * late, s + 0.02))
+    t = torch.where(last, decided, torch.maximum(decided * late, s + shortest))
     return s, (s + t) / 2, torch.where(last, 1.0, t)

@@ -119,9 +119,22 @@ def test_sites_out_of_use_do_not_count() -> None:
     assert squared_error(a, {"x": torch.zeros(1, 3, 1)}, mask).item() == pytest.approx((1 + 9) / 2)
 
 
+def test_short_jumps_follow_the_velocity() -> None:
+    """Below `shortest` the end time is not looked at; a flow map of flow matching alone never looks at it."""
+    flow_map, plain = shaken(LETTERS).flow_map, small(LETTERS, semigroup_weight=0.0).flow_map
+    x = flow_map.geometry.random({"base": torch.empty(2, 6, 4)}, StepNoise(0))
+    mask, s = torch.ones(2, 6, dtype=torch.bool), torch.full((2,), 0.1)
+    ends = {gap: flow_map.endpoint(x, mask, s, s + gap)["base"] for gap in (0.0, 0.03, 0.04)}
+    assert torch.equal(ends[0.0], ends[0.03])
+    assert not torch.allclose(ends[0.0], ends[0.04])
+    plain.load_state_dict(flow_map.state_dict())
+    assert torch.equal(plain.endpoint(x, mask, s, s + 0.9)["base"], ends[0.0])
+
+
 @pytest.mark.parametrize("decided", [0.5, 1.0])
 def test_training_times_are_ordered_and_cover_the_ends(decided: float) -> None:
-    s, r, t = intervals(4000, decided, StepNoise(0))
+    s, r, t = intervals(4000, decided, 1 / 32, StepNoise(0))
+    assert (t - s > 1 / 33).all()
     assert (s < r).all()
     assert (r < t).all()
     assert (r < 1).all()
