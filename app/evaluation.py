@@ -104,13 +104,13 @@ def table(result: Mapping[str, Any], columns: Sequence[str] = ()) -> str:
 
 
 def _contestants(spec: EvaluateSpec, domain: Domain[Any]) -> list[tuple[str, int, Generator]]:
-    """The generator at its numbers of steps, then its twin where a checkpoint of that is shipped."""
+    """The generator at its numbers of steps, then the twin of a shipped one."""
     device = devices.resolve(spec.device)
     folder = checkpoint(spec, domain)
     ours = plugins.load_generator(spec.generator.name, folder, device)
     found = [(spec.generator.name, steps, ours) for steps in spec.steps]
     twin = f"{spec.domain.name}-{spec.generator.name}-{TWIN}"
-    if twin in checkpoints.names():
+    if spec.checkpoint == "auto" and twin in checkpoints.names():
         theirs = plugins.load_generator(spec.generator.name, checkpoints.find(twin, domain.space), device)
         found += [(TWIN, steps, theirs) for steps in spec.twin_steps]
     return found

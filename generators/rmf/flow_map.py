@@ -48,10 +48,10 @@ class FlowMap(ModelMixin, ConfigMixin):  # type: ignore[misc]
     def endpoint(self, x: Points, mask: Tensor, s: Tensor, t: Tensor) -> Points:
         """The predicted x1(x, s, t) for times s <= t of shape (B,).
 
-        A jump shorter than `shortest` is a step along the velocity, x1(x, s, s): that is where the recursion of the
-        semigroup identity ends on what flow matching has learned.
+        A jump that is shorter than `shortest`, or that starts when the end is decided, is a step along the velocity,
+        x1(x, s, s): there the recursion of the semigroup identity ends on what flow matching has learned.
         """
-        t = torch.where(t - s < self.shortest, s, t)
+        t = torch.where((t - s < self.shortest) | (s >= self.geometry.decided), s, t)
         raw = self.network(torch.cat([x[name] for name in self.geometry.charts], dim=-1), mask, s, t)
         return self.geometry.heads(raw)
 

@@ -52,12 +52,13 @@ def times(n: int, decided: float, rng: Noise) -> Tensor:
 def intervals(n: int, decided: float, shortest: float, rng: Noise) -> tuple[Tensor, Tensor, Tensor]:
     """Times s < r < t (n,) for the semigroup, s and t at least `shortest` apart on [0, decided] and r between them.
 
-    A quarter starts at 0, and for half of them t = decided is replaced by 1, because every sampling starts at 0
-    and both its last step and the look-ahead end at 1. Nothing of the flow is lost by that jump.
+    A quarter starts at 0, because every sampling does. Half of them are the jumps with which sampling and look-ahead
+    end, s to 1 by way of r = decided: from there the end is known, so the velocity, which flow matching has learned,
+    leads straight to it. Any other r would tie such jumps to each other and to nothing that is known.
     """
     draws = rng.uniform(4, n)
     early, late = draws[:2].sort(dim=0).values
     s = torch.where(draws[2] < 0.25, 0.0, early) * (decided - shortest)
     last = draws[3] < 0.5
-    t = torch.where(last, decided, torch.maximum(decided * late, s + shortest))
-    return s, (s + t) / 2, torch.where(last, 1.0, t)
+    t = torch.maximum(decided * late, s + shortest)
+    return s, torch.where(last, decided, (s + t) / 2), torch.where(last, 1.0, t)

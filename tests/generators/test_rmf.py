@@ -81,7 +81,7 @@ class ExactMap(torch.nn.Module):
     def __init__(self, generator: RiemannianMeanFlow, target: Points) -> None:
         super().__init__()
         self.space, self.geometry, self.target = generator.space, generator.flow_map.geometry, target
-        self.anchor = torch.nn.Parameter(torch.zeros(1))
+        self.anchor, self.shortest = torch.nn.Parameter(torch.zeros(1)), 1 / 32
 
     def endpoint(self, x: Points, mask: torch.Tensor, s: torch.Tensor, t: torch.Tensor) -> Points:
         return {name: y.expand_as(x[name]) + 0 * self.anchor for name, y in self.target.items()}
@@ -127,6 +127,9 @@ def test_short_jumps_follow_the_velocity() -> None:
     ends = {gap: flow_map.endpoint(x, mask, s, s + gap)["base"] for gap in (0.0, 0.03, 0.04)}
     assert torch.equal(ends[0.0], ends[0.03])
     assert not torch.allclose(ends[0.0], ends[0.04])
+    late = torch.full((2,), 0.5)
+    decided = [flow_map.endpoint(x, mask, late, late + gap)["base"] for gap in (0.0, 0.5)]
+    assert torch.equal(*decided)
     plain.load_state_dict(flow_map.state_dict())
     assert torch.equal(plain.endpoint(x, mask, s, s + 0.9)["base"], ends[0.0])
 
@@ -137,9 +140,12 @@ def test_training_times_are_ordered_and_cover_the_ends(decided: float) -> None:
     assert (t - s > 1 / 33).all()
     assert (s < r).all()
     assert (r < t).all()
-    assert (r < 1).all()
+    assert (r <= decided).all()
     assert ((s == 0).float().mean() - 0.25).abs() < 0.03
-    assert ((t == 1).float().mean() - 0.5).abs() < 0.03
+    last = t == 1
+    assert (last.float().mean() - 0.5).abs() < 0.03
+    assert (r[last] == decided).all()
+    assert torch.allclose(r[~last], (s + t)[~last] / 2)
     flow = times(4000, decided, StepNoise(1))
     assert flow.min() >= 0
     assert flow.max() < 1
