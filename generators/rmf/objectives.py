@@ -60,5 +60,5 @@ def intervals(n: int, decided: float, shortest: float, rng: Noise) -> tuple[Tens
     early, late = draws[:2].sort(dim=0).values
     s = torch.where(draws[2] < 0.25, 0.0, early) * (decided - shortest)
     last = draws[3] < 0.5
-    t = torch.maximum(decided * late, s + shortest)
-    return s, torch.where(last, decided, (s + t) / 2), torch.where(last, 1.0, t)
+    t = torch.where(last, 1.0, torch.maximum(decided * late, s + shortest))
+    return s, ((s + t) / 2).clamp_max(decided), t
