@@ -122,6 +122,7 @@ class _PlainLoader(yaml.SafeLoader):
     """YAML without aliases, with which a small file can stand for a huge one."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
+        """The node that comes next; raises `YAMLError` for an alias."""
         if self.check_event(yaml.AliasEvent):
             raise yaml.YAMLError("aliases are not read")
         return super().compose_node(parent, index)
