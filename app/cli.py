@@ -79,10 +79,11 @@ def _check(overrides: list[str]) -> int:
     from app import service
 
     ready = service.prepare(spec)
+    weights = ready.checkpoint.name if ready.checkpoint else "no checkpoint"
     rewards = ", ".join(f"{name} x {entry.weight:g}" for name, entry in spec.rewards.items()) or "none"
     print(
-        f"{spec.n} {spec.domain.name} designs ({ready.domain.space}) by {spec.generator.name} with "
-        f"{ready.checkpoint.name} in {spec.steps} steps, guidance {spec.guidance.name}, rewards {rewards}; all is well"
+        f"{spec.n} {spec.domain.name} designs ({ready.domain.space}) by {spec.generator.name} with {weights} "
+        f"in {spec.steps} steps, guidance {spec.guidance.name}, rewards {rewards}; all is well"
     )
     return 0
 

@@ -47,7 +47,7 @@ def composed(verb: str, overrides: Sequence[str]) -> dict[str, Any]:
             changes.append(_parsed(text, legal))
     start = paths.pop("spec", None)
     if start is None:
-        plain = _presets(verb, choices)
+        plain = {key: value for key, value in _presets(verb, choices).items() if key in legal}
     else:
         plain = _read(Path(start)) | {key: {"name": value} for key, value in choices.items()}
     for change in changes:

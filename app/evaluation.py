@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from app import devices, plugins
-from app.service import Progress, batches, checkpoint
+from app import cells, devices, plugins
+from app.service import Progress, batches
 from app.spec import EvaluateSpec
 from data import checkpoints
 from data.noise import DesignNoise, StepNoise
@@ -51,7 +51,7 @@ def evaluate(spec: EvaluateSpec, progress: Progress) -> dict[str, Any]:
     The reference is the file given, or the train split. The floor is a sample of the val split (at most all of it)
     against a reference without it.
     """
-    domain = plugins.build("domain", spec.domain.name, spec.domain.parameters)
+    domain = cells.domain(spec.domain, spec.generator.name)
     contestants = _contestants(spec, domain)
     reference = domain.reference(Path(spec.reference)) if spec.reference else domain.corpus("train")
     val = list(domain.corpus("val"))
@@ -106,8 +106,8 @@ def table(result: Mapping[str, Any], columns: Sequence[str] = ()) -> str:
 def _contestants(spec: EvaluateSpec, domain: Domain[Any]) -> list[tuple[str, int, Generator]]:
     """The generator at its numbers of steps, then the twin of a shipped one."""
     device = devices.resolve(spec.device)
-    folder = checkpoint(spec, domain)
-    ours = plugins.load_generator(spec.generator.name, folder, device)
+    folder = cells.checkpoint(spec.domain.name, spec.generator, spec.checkpoint, domain)
+    ours = cells.ready(spec.generator, domain, folder, spec.seed, device)
     found = [(spec.generator.name, steps, ours) for steps in spec.steps]
     twin = f"{spec.domain.name}-{spec.generator.name}-{TWIN}"
     if spec.checkpoint == "auto" and twin in checkpoints.names():

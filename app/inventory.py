@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 
-from app import __version__, devices, plugins
+from app import __version__, cells, devices, plugins
+from app.spec import Choice
 from data import checkpoints, corpora
 from data.errors import InputError
 from data.noise import DesignNoise
@@ -23,11 +24,7 @@ def contents() -> dict[str, Any]:
     return {
         "version": __version__,
         "plugins": {kind: [_plugin(kind, name) for name in plugins.names(kind)] for kind in plugins.ROOMS},
-        "cells": [
-            {"domain": d, "generator": g, "state": "ready" if f"{d}-{g}" in checkpoints.names() else "no checkpoint"}
-            for d in domains
-            for g in generators
-        ],
+        "cells": [{"domain": d, "generator": g, "state": cells.state(d, g)} for d in domains for g in generators],
     }
 
 
@@ -54,7 +51,7 @@ def examination() -> dict[str, Any]:
         "checkpoints": lambda: f"{len(models(verify=True)['models'])} verified",
     }
     for cell in contents()["cells"]:
-        if cell["state"] == "ready":
+        if cell["state"] == cells.READY:
             domain, generator = cell["domain"], cell["generator"]
             checks[f"{generator} on {domain}"] = lambda d=domain, g=generator: _one_step(d, g)  # type: ignore[misc]
     return {"checks": [_checked(name, check) for name, check in checks.items()]}
@@ -95,10 +92,12 @@ def _checked(name: str, check: Callable[[], str]) -> dict[str, Any]:
 
 
 def _one_step(domain_name: str, generator_name: str) -> str:
-    domain = plugins.build("domain", domain_name, {})
-    folder = checkpoints.find(f"{domain_name}-{generator_name}", domain.space)
-    generator = plugins.load_generator(generator_name, folder, devices.resolve("auto"))
-    state = generator.sample(1, 1, None, None, DesignNoise(0, [0]), lambda step: None)
+    choice = Choice(generator_name, {})
+    domain = cells.domain(Choice(domain_name, {}), generator_name)
+    folder = cells.checkpoint(domain_name, choice, "auto", domain)
+    generator = cells.ready(choice, domain, folder, 0, devices.resolve("auto"))
+    score = (lambda state: state["mask"].sum(-1).float()) if generator.optimises else None
+    state = generator.sample(1, 1, score, None, DesignNoise(0, [0]), lambda step: None)
     domain.space.check(state)
     return f"one design in one step, {len(domain.violations(domain.decode(state)[0]))} violations"
 

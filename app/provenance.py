@@ -25,22 +25,23 @@ SEED_RULE = "noise of design i: Philox(sha256(('design', seed, i))[:8]), drawn o
 
 def of_design(spec: RunSpec, index: int, run: Mapping[str, Any]) -> dict[str, str]:
     """What is written into the files of one design of a run: enough to make it again."""
+    checkpoint = run["checkpoint"]
     return {
         "program": f"foreshape/{__version__}",
         "design": str(index),
-        "checkpoint": f"{run['checkpoint']['name']}@{run['checkpoint']['sha256'][:16]}",
+        "checkpoint": f"{checkpoint['name']}@{checkpoint['sha256'][:16]}" if checkpoint else "none",
         "spec": json.dumps(spec.identity(), separators=(",", ":")),
     }
 
 
-def of_run(spec: RunSpec, checkpoint: Path) -> dict[str, Any]:
+def of_run(spec: RunSpec, checkpoint: Path | None) -> dict[str, Any]:
     """The contents of `provenance.json`, before any time was spent."""
     return {
         "program": f"foreshape/{__version__}",
         "commit": commit(),
         "python": platform.python_version(),
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
-        "checkpoint": {"name": checkpoint.name, "sha256": checkpoints.weights_digest(checkpoint)},
+        "checkpoint": checkpoint and {"name": checkpoint.name, "sha256": checkpoints.weights_digest(checkpoint)},
         "device": str(devices.resolve(spec.device)),
         "threads": torch.get_num_threads(),
         "seed_rule": SEED_RULE,

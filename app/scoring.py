@@ -37,13 +37,15 @@ class Scorer:
         designs = self.domain.decode(state)
         return sum((self.weights[name] * r(designs).value.to(total) for name, r in self.rewards.items()), total)
 
-    def check_guidance(self, name: str, needs_gradient: bool) -> None:
-        """Raise `InputError` where the guidance of this name has nothing to climb, or no way to."""
+    def check_climbable(self, climber: str, needs_gradient: bool) -> None:
+        """Raise `InputError` where what climbs the score has nothing to climb, or no way to."""
         if not self.rewards:
-            raise InputError(f"guidance {name} has no rewards to climb; add rewards, or use guidance=free")
+            raise InputError(f"{climber} has no rewards to climb; add rewards, such as rewards.NAME.weight=1")
         flat = [key for key, reward in self.rewards.items() if not isinstance(reward, Differentiable)]
         if needs_gradient and flat:
-            raise InputError(f"guidance {name} needs gradients, and {', '.join(flat)} has none; use guidance=free")
+            raise InputError(
+                f"guidance {climber} needs gradients, and {', '.join(flat)} has none; use best_of_n or free"
+            )
 
     def rows(self, designs: Sequence[Any]) -> list[Row]:
         """One row a design: total, then each reward and what it measured, then the number of rules broken."""

@@ -10,15 +10,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from app import devices, plugins, provenance, report
+import torch
+
+from app import cells, devices, plugins, provenance, report
 from app.scoring import Scorer, scorer
-from app.spec import EvaluateSpec, RunSpec
-from data import checkpoints
+from app.spec import RunSpec
 from data.errors import InputError
 from data.noise import DesignNoise, stable_seed
+from data.space import State
 from data.store import Run, home
 from domains.base import Domain
-from generators.base import Generator, Guidance
+from generators.base import Generator, Guidance, Selection
 
 Progress = Callable[[str, int, int], None]
 """Hears what is being done, how much of it is done and how much there is."""
@@ -30,9 +32,9 @@ class Prepared:
 
     domain: Domain[Any]
     generator: Generator
-    guidance: Guidance | None
+    guidance: Guidance | Selection | None
     scorer: Scorer
-    checkpoint: Path
+    checkpoint: Path | None
     folder: Path
 
 
@@ -41,24 +43,27 @@ def prepare(spec: RunSpec) -> Prepared:
 
     Raises `InputError` where one of them is wrong or they do not fit together.
     """
-    domain = plugins.build("domain", spec.domain.name, spec.domain.parameters)
-    weights = checkpoint(spec, domain)
-    generator = plugins.load_generator(spec.generator.name, weights, devices.resolve(spec.device))
+    domain = cells.domain(spec.domain, spec.generator.name)
+    weights = cells.checkpoint(spec.domain.name, spec.generator, spec.checkpoint, domain)
     guidance = plugins.build("guidance", spec.guidance.name, spec.guidance.parameters)
     rewards = scorer(domain, spec.domain.name, spec.rewards)
-    if guidance is not None:
-        rewards.check_guidance(spec.guidance.name, guidance.needs_gradient)
+    generator = cells.ready(spec.generator, domain, weights, spec.seed, devices.resolve(spec.device))
+    check_together(spec, generator, guidance, rewards)
     Run.examine(folder(spec), spec.identity(), provenance.of_run(spec, weights))
     return Prepared(domain, generator, guidance, rewards, weights, folder(spec))
 
 
-def checkpoint(spec: RunSpec | EvaluateSpec, domain: Domain[Any]) -> Path:
-    """The folder of a checkpoint that fits; `auto` is the shipped one of this cell."""
-    if spec.generator.parameters:
-        key = next(iter(spec.generator.parameters))
-        raise InputError(f"generator.{key} is fixed by a checkpoint; leave it out, or `foreshape train` one with it")
-    name = f"{spec.domain.name}-{spec.generator.name}" if spec.checkpoint == "auto" else spec.checkpoint
-    return checkpoints.find(name, domain.space)
+def check_together(spec: RunSpec, generator: Generator, guidance: Guidance | Selection | None, scorer: Scorer) -> None:
+    """Raise `InputError` where a guidance or a generator asks for what the other, or the rewards, do not give."""
+    name, kind = spec.generator.name, spec.guidance.name
+    if guidance is not None and generator.optimises:
+        raise InputError(f"{name} climbs the rewards itself, without guidance {kind}; use guidance=free")
+    if isinstance(guidance, Guidance) and not generator.steerable:
+        raise InputError(f"{name} cannot be steered by guidance {kind}; use guidance=best_of_n or guidance=free")
+    if guidance is not None or generator.optimises:
+        scorer.check_climbable(
+            name if guidance is None else kind, isinstance(guidance, Guidance) and guidance.needs_gradient
+        )
 
 
 def generate(spec: RunSpec, progress: Progress) -> Path:
@@ -94,15 +99,32 @@ def add_missing(run: Run, ready: Prepared, spec: RunSpec, origin: dict[str, Any]
 
 def draw(ready: Prepared, spec: RunSpec, batch: Sequence[int], progress: Progress) -> list[Any]:
     """The designs with these numbers: their own noise, the generator's steps, the guidance's look-ahead, decoded."""
-    state = ready.generator.sample(
-        len(batch),
-        spec.steps,
-        ready.scorer.score if ready.guidance else None,
-        ready.guidance,
-        DesignNoise(spec.seed, batch),
-        lambda step: progress(f"designs {batch[0]}-{batch[-1]} of {spec.n}: steps", step, len(batch) * spec.steps),
-    )
-    return ready.domain.decode(state)
+    generator, guidance, rng = ready.generator, ready.guidance, DesignNoise(spec.seed, batch)
+    candidates = guidance.candidates if isinstance(guidance, Selection) else 1
+    steering = guidance if isinstance(guidance, Guidance) else None
+    score = ready.scorer.score if steering or generator.optimises else None
+    total, what = len(batch) * spec.steps * candidates, f"designs {batch[0]}-{batch[-1]} of {spec.n}: steps"
+
+    def sample(k: int) -> State:
+        before = k * len(batch) * spec.steps
+        noise = rng.fork(k) if k else rng
+        return generator.sample(
+            len(batch), spec.steps, score, steering, noise, lambda step: progress(what, before + step, total)
+        )
+
+    best = sample(0)
+    for k in range(1, candidates):
+        best = better(best, sample(k), ready.scorer)
+    return ready.domain.decode(best)
+
+
+def better(kept: State, other: State, scorer: Scorer) -> State:
+    """Design by design, the one of two states that scores higher; the first where they are equal."""
+    higher = scorer.score(other) > scorer.score(kept)
+    return {
+        name: torch.where(higher.reshape(-1, *[1] * (value.ndim - 1)), other[name], value)
+        for name, value in kept.items()
+    }
 
 
 def folder(spec: RunSpec) -> Path:

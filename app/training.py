@@ -15,7 +15,7 @@ from typing import Any
 import torch
 import yaml
 
-from app import devices, plugins
+from app import cells, devices, plugins
 from app.service import Progress
 from app.spec import TrainSpec, to_plain
 from data import checkpoints
@@ -30,7 +30,9 @@ LOG_EVERY = 100
 
 def train(spec: TrainSpec, progress: Progress) -> Path:
     """Train by the generator's recipe, or go on where an earlier call stopped; returns the checkpoint's folder."""
-    domain = plugins.build("domain", spec.domain.name, spec.domain.parameters)
+    if not cells.is_trained(spec.generator.name):
+        raise InputError(f"{spec.generator.name} has nothing to train beforehand; choose another generator")
+    domain = cells.domain(spec.domain, spec.generator.name)
     device = devices.resolve(spec.device)
     torch.manual_seed(spec.seed)  # the weights at the start
     torch.set_num_threads(spec.threads)

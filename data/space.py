@@ -40,6 +40,19 @@ class Real:
 
     width: int
     scale: float = 1.0
+    centred: bool = False
+    """Whether the mean over the sites in use is zero."""
+    given: str = ""
+    """A Categorical factor whose category decides which of the numbers mean something; all do where this is empty."""
+    used: tuple[tuple[bool, ...], ...] = ()
+    """[category][number] -> whether it means something; the others are zero."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "used", tuple(tuple(map(bool, row)) for row in self.used))
+        if bool(self.given) != bool(self.used) or any(len(row) != self.width for row in self.used):
+            raise SpaceError(
+                f"used has rows of {[len(row) for row in self.used]}; `given` wants one of {self.width} each"
+            )
 
 
 @dataclass(frozen=True)
@@ -69,6 +82,14 @@ class Space:
 
     length: int
     factors: Mapping[str, Factor]
+
+    def __post_init__(self) -> None:
+        for name, factor in self.factors.items():
+            if isinstance(factor, Real) and factor.given:
+                other = self.factors.get(factor.given)
+                if not isinstance(other, Categorical) or other.n != len(factor.used):
+                    wanted = f"Categorical({len(factor.used)})"
+                    raise SpaceError(f"{name} is given {factor.given!r}, which is {other}; it must be {wanted}")
 
     def check(self, state: State) -> None:
         """Raise `SpaceError` unless `state` has exactly these factors, with these shapes and finite values."""

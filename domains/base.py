@@ -1,4 +1,8 @@
-"""The words every domain speaks. A domain is one module (or package) here with a `build(**parameters)` function."""
+"""The words every domain speaks. A domain is one module (or package) here with a `build(**parameters)` function.
+
+One whose designs can be seen as different spaces (a protein as frames, or as a sequence) names them in `FORMS`, the
+preferred first, and takes one as the parameter `form`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The words every generator speaks. A generator is one package here.
 
-Its functions are `build(space, **parameters)` and `load(folder, device)`.
+It has `FACTORS`, the kinds of factors that it can make, and the function `build(space, **parameters)`. One that is
+trained beforehand has `load(folder, device)` too; without it, `fit` is shown the corpus before each run.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Flight:
     """`move(x, v)`: x moved by the tangent part of v along a geodesic, so that it stays where it may be."""
 
 
+@runtime_checkable
 class Guidance(Protocol):
     """Steers a flight towards a higher score. The same type goes in and out, so that guidances chain in a for-loop."""
 
@@ -49,12 +51,23 @@ class Guidance(Protocol):
         """The batch to go on with, in the place of `flight.x`."""
 
 
+@runtime_checkable
+class Selection(Protocol):
+    """A guidance that does not steer: it has several candidates drawn for each design, and the best one is kept."""
+
+    candidates: int
+
+
 class Generator(Protocol):
     """Learns a distribution over states of one space and draws from it."""
 
     space: Space
     steps: int
     """How many batches its recipe of training wants."""
+    steerable: bool
+    """Whether its designs are on a flight that guidance can steer."""
+    optimises: bool
+    """Whether `sample` itself climbs the score, so that it wants one, and no guidance."""
 
     def to(self, device: torch.device) -> Generator:
         """The same generator with its weights on a device."""

@@ -9,15 +9,16 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from data.space import Space
+from data.space import Categorical, Real, Space
 from generators.base import GeneratorError
 from generators.rmf.flow_map import NEVER, SHORTEST, FlowMap
 from generators.rmf.generator import RiemannianMeanFlow
 from generators.rmf.scheduler import FlowMapScheduler
 from generators.rmf.training import Recipe
 
-__all__ = ["build", "load"]
+__all__ = ["FACTORS", "build", "load"]
 
+FACTORS = (Categorical, Real)
 DEFAULT = Recipe()
 
 

@@ -24,6 +24,9 @@ TILE = 16
 class RiemannianMeanFlow:
     """Few-step generation with a flow map (Woo et al., arXiv 2602.07744)."""
 
+    steerable = True
+    optimises = False
+
     def __init__(self, flow_map: FlowMap, scheduler: FlowMapScheduler, recipe: Recipe) -> None:
         self.space: Space = flow_map.space
         self.flow_map, self.scheduler, self.recipe = flow_map, scheduler, recipe
