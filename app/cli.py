@@ -5,8 +5,10 @@ What loads PyTorch is imported after the arguments are found to be good, so that
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import pkgutil
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -26,6 +28,7 @@ USAGE = """foreshape VERB [key=value …]
   check      the same arguments; says what would be done, writes nothing
   train      make a checkpoint     domain=dna generator=rmf out=DIR
   evaluate   measure a generator   domain=dna generator=rmf reference=FILE.npz steps=[1,4,100] n=512
+  bench      NAME [--json] [--quick]; without a name, says which there are
   list       what there is         [--json]
   models     list | verify | record   the shipped checkpoints, and their digests
   doctor     is all well here?     [--json]
@@ -106,6 +109,21 @@ def _evaluate(overrides: list[str]) -> int:
     return 0
 
 
+def _bench(words: list[str]) -> int:
+    names = sorted(entry.name for entry in pkgutil.iter_modules([str(Path(__file__).parent / "benchmarks")]))
+    name, *flags = words or [""]
+    unknown = [flag for flag in flags if flag not in ("--json", "--quick")]
+    if name not in names:
+        raise SpecError(f"no bench {name!r:.100}; there are {', '.join(names)}")
+    if unknown:
+        raise SpecError(f"no flag {unknown[0]!r:.100}; there are --json, --quick")
+    from app import evaluation
+
+    result = importlib.import_module(f"app.benchmarks.{name}").run(quick="--quick" in flags)
+    print(json.dumps(result, indent=2) if "--json" in flags else evaluation.table(result))
+    return 0
+
+
 def _list(flags: list[str]) -> int:
     from app import inventory
 
@@ -146,6 +164,7 @@ VERBS: dict[str, Callable[[list[str]], int]] = {
     "check": _check,
     "train": _train,
     "evaluate": _evaluate,
+    "bench": _bench,
     "list": _list,
     "models": _models,
     "doctor": _doctor,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from app import cells, devices, plugins
+from app.goals import TWIN, goals
 from app.service import Progress, batches
 from app.spec import EvaluateSpec
 from data import checkpoints
@@ -17,25 +18,10 @@ from data.noise import DesignNoise, StepNoise
 from domains.base import Domain
 from generators.base import Generator
 
-TWIN = "flow_matching"
-"""The checkpoint `<domain>-<generator>-flow_matching` is the same network trained by flow matching alone."""
-
-OURS = "rmf"
-AT_MOST: tuple[tuple[str, int, float, str, int], ...] = (
-    ("kmer6_js", 4, 1.1, TWIN, 100),
-    ("kmer6_js", 1, 1.5, TWIN, 100),
-    ("kmer6_js", 4, 1.0, "independent", 0),
-    ("kmer6_js", 4, 1.5, "markov3", 0),
-    ("exact_copies", 4, 1.0, "floor", 0),
-    ("near_copies", 4, 1.0, "floor", 0),
-)
-"""Metric and steps of ours, which are to be at most this many times that of another method at its steps."""
-AT_LEAST: tuple[tuple[str, int, float], ...] = (("tata_enrichment", 4, 2.0),)
-
 
 @dataclass(frozen=True)
 class Row:
-    """One method at one number of steps. `steps` and `nfe` are 0 where no network is called."""
+    """One method at one number of steps, and `nfe` network calls a design at most; 0 where no network is called."""
 
     method: str
     steps: int
@@ -64,7 +50,8 @@ def evaluate(spec: EvaluateSpec, progress: Progress) -> dict[str, Any]:
         start = time.monotonic()
         designs = _draw(domain, generator, spec, steps, partial(progress, f"{method} in {steps} steps: designs"))
         seconds = time.monotonic() - start
-        rows.append(Row(method, steps, steps, spec.n, round(seconds, 2), domain.metrics(designs, reference)))
+        calls = steps if generator.steerable else steps * domain.space.length
+        rows.append(Row(method, steps, calls, spec.n, round(seconds, 2), domain.metrics(designs, reference)))
     return {
         "name": f"evaluate {spec.domain.name} {spec.generator.name}",
         "seeds": [spec.seed],
@@ -72,25 +59,8 @@ def evaluate(spec: EvaluateSpec, progress: Progress) -> dict[str, Any]:
         "reference": Path(spec.reference).name if spec.reference else "train",
         "device": str(devices.resolve(spec.device)),
         "rows": [asdict(row) for row in rows],
-        "goals": goals(rows),
+        "goals": goals(spec.domain.name, spec.generator.name, {(row.method, row.steps): row.metrics for row in rows}),
     }
-
-
-def goals(rows: Sequence[Row]) -> dict[str, dict[str, float | bool]]:
-    """Whether few steps reach what `AT_MOST` and `AT_LEAST` ask for, as far as the rows that they name are there."""
-    by = {(row.method, row.steps): row.metrics for row in rows}
-    found: dict[str, dict[str, float | bool]] = {}
-    for metric, steps, factor, method, its_steps in AT_MOST:
-        ours, theirs = by.get((OURS, steps), {}), by.get((method, its_steps), {})
-        if metric in ours and metric in theirs:
-            value, goal = ours[metric], factor * theirs[metric]
-            name = f"{metric}: {OURS} {steps} <= {factor:g} x {method} {its_steps or ''}".strip()
-            found[name] = {"value": value, "goal": goal, "met": value <= goal}
-    for metric, steps, least in AT_LEAST:
-        if metric in (ours := by.get((OURS, steps), {})):
-            name = f"{metric}: {OURS} {steps} >= {least:g}"
-            found[name] = {"value": ours[metric], "goal": least, "met": ours[metric] >= least}
-    return found
 
 
 def table(result: Mapping[str, Any], columns: Sequence[str] = ()) -> str:

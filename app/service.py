@@ -24,6 +24,8 @@ from generators.base import Generator, Guidance, Selection
 
 Progress = Callable[[str, int, int], None]
 """Hears what is being done, how much of it is done and how much there is."""
+EVERY = 0.5
+"""Seconds between the notes of progress in a run's events."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,10 @@ def check_together(spec: RunSpec, generator: Generator, guidance: Guidance | Sel
 
 
 def generate(spec: RunSpec, progress: Progress) -> Path:
-    """Make the designs that a run still lacks, score them, and write the run's folder; returns it."""
+    """Make the designs that a run still lacks, score them, and write the run's folder; returns it.
+
+    Raises `Cancelled` where somebody asked for the run's end.
+    """
     ready = prepare(spec)
     origin = provenance.of_run(spec, ready.checkpoint)
     run = Run.open(ready.folder, spec.identity(), origin, ready.domain.suffixes)
@@ -84,17 +89,33 @@ def add_missing(run: Run, ready: Prepared, spec: RunSpec, origin: dict[str, Any]
     missing = [i for i in range(spec.n) if i not in done]
     run.event("started", n=spec.n, missing=len(missing))
     for batch in batches(missing, spec.batch):
-        designs = draw(ready, spec, batch, progress)
+        designs = draw(ready, spec, batch, noted(progress, run, len(done), len(batch)))
         for index, design, scores in zip(batch, designs, ready.scorer.rows(designs), strict=True):
             notes = provenance.of_design(spec, index, origin)
             writers = dict.fromkeys(ready.domain.suffixes, partial(ready.domain.write, design, provenance=notes))
-            run.add({"design": index} | scores, writers)
+            broken = [violation.message for violation in ready.domain.violations(design)]
+            run.add({"design": index} | scores, writers, ready.domain.draw(design), broken)
         done.update(batch)
         run.event("designs", done=len(done))
     seconds = time.monotonic() - started
-    run.event("finished", seconds=round(seconds, 3))
     if missing or not (run.path / "report.html").exists():
         run.finish(seconds, report.page(run, ready.domain, spec))
+    run.event("finished", seconds=round(seconds, 3))
+
+
+def noted(progress: Progress, run: Run, done: int, batch: int) -> Progress:
+    """The same progress, of a batch when so many designs are done, noted in the run's events; heeds a cancellation."""
+    before = time.monotonic()
+
+    def note(what: str, steps: int, total: int) -> None:
+        nonlocal before
+        progress(what, steps, total)
+        run.heed_cancel()
+        if time.monotonic() - before >= EVERY:
+            before = time.monotonic()
+            run.event("progress", done=done, batch=batch, steps=steps, total=total)
+
+    return note
 
 
 def draw(ready: Prepared, spec: RunSpec, batch: Sequence[int], progress: Progress) -> list[Any]:

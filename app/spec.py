@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_origin, get_type_hints
 
 from app import plugins
 from data.errors import InputError
@@ -89,11 +89,12 @@ class TrainSpec:
 
 def from_plain(kind: type[T], plain: Mapping[str, Any]) -> T:
     """A spec of this kind from plain data; raises `SpecError` or `PluginError` with the key, the value and the cure."""
+    hints = get_type_hints(kind)
     legal = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     unknown = sorted(set(plain) - set(legal))
     if unknown:
         raise SpecError(f"no key {unknown[0]!r}; there are {', '.join(legal)}")
-    values = {key: _value(key, plain.get(key)) for key in legal}
+    values = {key: _value(key, _several(hints[key], plain.get(key))) for key in legal}
     checked = plugins.arguments(kind, values, "spec")
     return kind(**checked)
 
@@ -139,6 +140,11 @@ def _value(key: str, value: Any) -> Any:
     if key == "device" and value not in DEVICES:
         raise SpecError(f"device is {value!r:.100}; it must be one of {', '.join(DEVICES)}")
     return value
+
+
+def _several(hint: Any, value: Any) -> Any:
+    """One number stands for a list of one."""
+    return [value] if get_origin(hint) is tuple and isinstance(value, int) else value
 
 
 def _whole(key: str, value: Any) -> int:

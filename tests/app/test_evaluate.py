@@ -6,8 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app import cli
-from app.evaluation import Row, goals, table
+from app import cells, cli
+from app.goals import GOALS, Goal, goals
+from app.evaluation import table
+from app.spec import Choice
 from data import corpora
 from domains import dna
 
@@ -42,17 +44,17 @@ def test_every_metric_is_in_the_table(result: dict) -> None:
     assert f"{result['rows'][0]['metrics']['kmer6_js']:.4g}" in lines[2]
 
 
-def rows(js: float) -> list[Row]:
+def rows(js: float) -> dict[tuple[str, int], dict[str, float]]:
     """The rows the goals ask for; `js` is that of RMF in 4 steps, twice that in 1."""
     rest = {"tata_enrichment": 2.5, "exact_copies": 0.0, "near_copies": 0.0}
     values = {("rmf", 4): js, ("rmf", 1): 2 * js, ("flow_matching", 100): 0.01, ("independent", 0): 0.03}
     values |= {("markov3", 0): 0.008, ("floor", 0): 0.005}
-    return [Row(method, k, k, 10, 0.0, {"kmer6_js": value} | rest) for (method, k), value in values.items()]
+    return {row: {"kmer6_js": value} | rest for row, value in values.items()}
 
 
 @pytest.mark.parametrize(("js", "met"), [(0.005, True), (0.02, False)])
 def test_goals_follow_from_the_rows(js: float, met: bool) -> None:
-    found = goals(rows(js))
+    found = goals("dna", "rmf", rows(js))
     few = [goal["met"] for name, goal in found.items() if "kmer6_js" in name and "independent" not in name]
     assert few == [met, met, met]
     assert found["kmer6_js: rmf 4 <= 1.1 x flow_matching 100"]["goal"] == pytest.approx(0.011)
@@ -61,4 +63,10 @@ def test_goals_follow_from_the_rows(js: float, met: bool) -> None:
 
 
 def test_a_goal_without_its_rows_is_not_there() -> None:
-    assert goals(rows(0.01)[:1]).keys() == {"tata_enrichment: rmf 4 >= 2"}
+    assert goals("dna", "rmf", {("rmf", 4): rows(0.01)["rmf", 4]}).keys() == {"tata_enrichment: rmf 4 >= 2"}
+    assert goals("dna", "no such generator", rows(0.01)) == {}
+
+
+@pytest.mark.parametrize(("cell", "goal"), [(cell, goal) for cell, goals in GOALS.items() for goal in goals])
+def test_goals_name_metrics_of_their_domain(cell: tuple[str, str], goal: Goal) -> None:
+    assert goal.metric in cells.domain(Choice(cell[0], {}), cell[1]).metric_names
