@@ -10,7 +10,7 @@ from domains.dna import letters, motifs
 
 NAMES: tuple[str, ...] = (
     "kmer4_js", "kmer6_js", "tata_enrichment", "gc_error", "motif_profile_js",
-    "exact_copies", "near_copies", "nearest_distance", "shared_32mers",
+    "diversity", "exact_copies", "near_copies", "nearest_distance", "shared_32mers",
 )  # fmt: skip
 NEAR = 0.1
 """A design is a near copy when at most this share of its letters differs from some training sequence."""
@@ -21,13 +21,14 @@ _CHUNK = 2048
 
 
 def closeness(designs: np.ndarray, reference: np.ndarray) -> dict[str, float]:
-    """Distances of the statistics of two sets, best at 0, and the designs' own `tata_enrichment`."""
+    """Distances of the statistics of two sets, best at 0; and the designs' own `tata_enrichment` and `diversity`."""
     return {
         "kmer4_js": _divergence(_kmers(designs, 4), _kmers(reference, 4)),
         "kmer6_js": _divergence(_kmers(designs, 6), _kmers(reference, 6)),
         "tata_enrichment": tata_enrichment(designs),
         "gc_error": abs(_gc(designs) - _gc(reference)),
         "motif_profile_js": motif_profile_js(designs, reference),
+        "diversity": diversity(designs),
     }
 
 
@@ -76,6 +77,14 @@ def tata_enrichment(designs: np.ndarray) -> float:
     core = starts[:, (position >= _CORE[0]) & (position <= _CORE[1])]
     far = starts[:, (position >= _FAR[0]) & (position <= _FAR[1])]
     return float(core.mean() / (max(far.sum(), 0.5) / far.size))
+
+
+def diversity(designs: np.ndarray) -> float:
+    """Mean share of letters in which two different designs of the set differ; 0 for a single one."""
+    n = len(designs)
+    counts = letters.one_hot(designs).sum(0).double()  # (length, 4)
+    same = (counts * (counts - 1)).sum(-1) / max(n * (n - 1), 1)
+    return float(1 - same.mean()) if n > 1 else 0.0
 
 
 def motif_profile_js(designs: np.ndarray, reference: np.ndarray) -> float:

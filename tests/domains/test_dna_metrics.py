@@ -163,3 +163,11 @@ def test_metrics_are_json_and_finite(domain: dna.Dna) -> None:
 def test_metrics_refuse_nothing_and_other_letters(domain: dna.Dna, designs: list[str], reference: list[str]) -> None:
     with pytest.raises(DesignError):
         domain.metrics(designs, reference)
+
+
+def test_diversity_is_the_mean_over_all_pairs() -> None:
+    designs = np.random.default_rng(0).integers(4, size=(7, 50)).astype(np.uint8)
+    pairs = [(designs[i] != designs[j]).mean() for i in range(7) for j in range(i)]
+    assert metrics.diversity(designs) == pytest.approx(np.mean(pairs))
+    assert metrics.diversity(designs[:1]) == 0
+    assert metrics.diversity(designs[[0, 0]]) == 0
