@@ -30,23 +30,45 @@ svg { max-width: 100%; height: auto } figure { margin: 0 }
 
 
 def page(run: Run, domain: Domain[Any], spec: RunSpec) -> str:
-    """The page, best designs first."""
+    """The page of one run, best designs first."""
+    return document(title(run, spec), body(run, domain, spec, MOST_PICTURES, ""))
+
+
+def album(name: str, runs: Sequence[tuple[Run, Domain[Any], RunSpec]], most: int) -> str:
+    """One page, beside their folders, of several runs; at most `most` designs of each."""
+    parts = [f"<h1>{html.escape(name)}</h1>"]
+    for run, domain, spec in runs:
+        parts += body(run, domain, spec, most, f"{run.path.name}/")
+    return document(name, parts)
+
+
+def document(name: str, parts: Sequence[str]) -> str:
+    """Parts of a page as HTML."""
+    head = f'<meta charset="utf-8"><title>{html.escape(name)}</title><style>{STYLE}</style>'
+    return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n'
+
+
+def title(run: Run, spec: RunSpec) -> str:
+    """What a run holds, in a few words."""
+    return f"{len(run.rows())} {spec.domain.name} designs by {spec.generator.name}"
+
+
+def body(run: Run, domain: Domain[Any], spec: RunSpec, most: int, place: str) -> list[str]:
+    """What a page says about a run whose files are at `place` from it."""
     rows = sorted(run.rows(), key=lambda row: -float(row["total"]))
     designs = [domain.read(run.design_path(int(row["design"]), domain.suffixes[0])) for row in rows]
-    title = f"{len(rows)} {spec.domain.name} designs by {spec.generator.name}"
-    parts = [
-        f"<h1>{html.escape(title)}</h1>",
+    shown = list(zip(rows, designs, strict=True))[:most]
+    return [
+        f"<h1>{html.escape(title(run, spec))}</h1>",
         f"<p>{spec.steps} steps, seed {spec.seed}, guidance {html.escape(spec.guidance.name)}</p>",
         "<h2>Scores</h2>",
         summary(rows),
         *overviews(domain, designs),
-        f"<h2>Designs, best first</h2>{'' if len(rows) <= MOST_PICTURES else f'<p>The first {MOST_PICTURES}.</p>'}",
-        *(card(row, domain, design) for row, design in list(zip(rows, designs, strict=True))[:MOST_PICTURES]),
+        f"<h2>Designs, best first</h2>{'' if len(rows) <= most else f'<p>The first {most}.</p>'}",
+        *(card(row, domain, design, place) for row, design in shown),
         "<h2>What was asked for</h2>",
         f"<pre>{html.escape(yaml.safe_dump(spec.identity(), sort_keys=False))}</pre>",
     ]
-    head = f'<meta charset="utf-8"><title>{html.escape(title)}</title><style>{STYLE}</style>'
-    return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n'
 
 
 def summary(rows: Sequence[dict[str, str]]) -> str:
@@ -82,10 +104,10 @@ def overviews(domain: Domain[Any], designs: Sequence[Any]) -> list[str]:
     return [f"<h2>{html.escape(name)}</h2><figure>{svg.decode()}</figure>" for name, svg in pictures]
 
 
-def card(row: dict[str, str], domain: Domain[Any], design: Any) -> str:
+def card(row: dict[str, str], domain: Domain[Any], design: Any, place: str) -> str:
     """One design: its number and files, picture, scores and what is wrong with it."""
     number = f"{int(row['design']):06d}"
-    links = " ".join(f'<a href="designs/{number}{end}">{end[1:]}</a>' for end in domain.suffixes)
+    links = " ".join(f'<a href="{html.escape(place)}designs/{number}{end}">{end[1:]}</a>' for end in domain.suffixes)
     shown = {name: value for name, value in row.items() if name != "design" and not name.endswith(".valid")}
     scores = " · ".join(f"{name} <b>{float(value):.4g}</b>" for name, value in shown.items())
     broken = "".join(f'<p class="bad">{html.escape(v.message)}</p>' for v in domain.violations(design))
