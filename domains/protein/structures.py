@@ -1,0 +1,265 @@
+"""Backbones as PDB and mmCIF files, through Biopython, with author numbers, insertion codes and gaps as they are.
+
+Of a file only the first model is read and, of alternate locations, the one with the highest occupancy. Residues other
+than the 20 (selenomethionine and the like) are X where they are bonded to the chain; ligands, water, nucleic acids and
+side chains are left out. A blank chain id is read as A.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import textwrap
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+from Bio.PDB import MMCIFParser, PDBParser
+from Bio.PDB.Chain import Chain
+from Bio.PDB.MMCIF2Dict import MMCIF2Dict
+from Bio.PDB.mmcifio import MMCIFIO
+from Bio.PDB.PDBIO import PDBIO
+from Bio.PDB.Residue import Residue
+from Bio.PDB.Structure import Structure
+from Bio.PDB.StructureBuilder import StructureBuilder
+
+from domains.base import DesignError
+from domains.protein import files
+from domains.protein.residues import ATOMS, NAMES, NUMBER, UNKNOWN, C, N, Protein
+
+SUFFIXES = (".pdb", ".cif")
+MOST_RESIDUES = 9999
+_BONDED = 2.0
+"""A residue that is not one of the 20 belongs to the chain when C and N of it and a neighbour are this close."""
+_LETTERS = {name: letter for letter, name in NAMES.items()}
+_REMARK = "REMARK 999 FORESHAPE "
+_CATEGORY = "_foreshape.provenance"
+_PDB_WIDTH = 80
+_PDB_COORDINATES = (-999.999, 9999.999)
+_PDB_NUMBERS = (-999, 9999)
+
+
+def read(path: Path) -> Protein:
+    """The only protein chain in a file; `DesignError` names the residue that lacks an atom, or the broken line."""
+    kind, text = _suffix(path), files.read(path)
+    parser = MMCIFParser(QUIET=True) if kind == ".cif" else PDBParser(QUIET=True, PERMISSIVE=False)
+    try:
+        model = next(iter(parser.get_structure("design", io.StringIO(text))), ())
+    except Exception as error:  # Biopython's parsers raise whatever their internals raise on a broken file
+        why = textwrap.shorten(f"{type(error).__name__}: {error}", 120)
+        raise DesignError(f"{path} cannot be read as {kind} ({why}); export it again") from error
+    chains = {chain.id: found for chain in model if (found := _residues(chain, path))}
+    if len(chains) != 1:
+        raise DesignError(
+            f"{path} has {len(chains)} protein chains{': ' if chains else ''}{', '.join(chains):.60}; "
+            f"one is read; give a file of one chain"
+        )
+    ((chain, found),) = chains.items()
+    return _protein(chain, found, path)
+
+
+def provenance(path: Path) -> dict[str, str]:
+    """What `write` was told about the design in a file; empty for a file that came from elsewhere."""
+    kind, text = _suffix(path), files.read(path)
+    if kind == ".pdb":
+        lines = (line for line in text.splitlines() if line.startswith(_REMARK))
+        return files.unpack_lines(line[len(_REMARK) :].rstrip() for line in lines)
+    try:
+        packed = MMCIF2Dict(io.StringIO(text)).get(_CATEGORY, [""])
+    except Exception as error:  # as in `read`
+        raise DesignError(f"{path} cannot be read as .cif ({error!s:.100}); export it again") from error
+    return files.unpack_lines(packed[0].splitlines())
+
+
+def write(design: Protein, path: Path, told: Mapping[str, str]) -> None:
+    """Write one chain in the format of the suffix; `DesignError`, and no file, for what that cannot hold."""
+    kind = _suffix(path)
+    _check(design, kind)
+    text = _pdb(design, told) if kind == ".pdb" else _mmcif(design, told, files.name(path))
+    files.write(path, text)
+
+
+def _suffix(path: Path) -> str:
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise DesignError(
+            f"{path} ends in {path.suffix!r}; a file of a protein backbone ends in {' or '.join(SUFFIXES)}; "
+            f"rename or convert it"
+        )
+    return suffix
+
+
+def _residues(chain: Chain, path: Path) -> list[Residue]:
+    """The residues of a chain that are protein, in the file's order."""
+    kept = [residue for residue in chain if _is_amino_acid(residue, chain, path)]
+    if not any(residue.id[0] == " " for residue in kept):
+        return []
+    places = np.array([[residue[atom].coord for atom in ATOMS] for residue in kept], dtype=np.float64)
+    bonded = np.linalg.norm(places[1:, N] - places[:-1, C], axis=-1) < _BONDED
+    either = np.concatenate([bonded, [False]]) | np.concatenate([[False], bonded])
+    return [residue for residue, joined in zip(kept, either.tolist(), strict=True) if joined or residue.id[0] == " "]
+
+
+def _is_amino_acid(residue: Residue, chain: Chain, path: Path) -> bool:
+    missing = [atom for atom in ATOMS if atom not in residue]
+    if missing and residue.id[0] == " " and ("CA" in residue or residue.get_resname() in _LETTERS):
+        raise DesignError(
+            f"{path}: residue {residue.get_resname()} {chain.id}:{_number(residue)} lacks {', '.join(missing)}; "
+            f"a backbone has {', '.join(ATOMS)} in each; add them or leave it out"
+        )
+    return not missing
+
+
+def _number(residue: Residue) -> str:
+    return f"{residue.id[1]}{residue.id[2].strip()}"
+
+
+def _protein(chain: str, found: list[Residue], path: Path) -> Protein:
+    backbone = np.array([[residue[atom].coord for atom in ATOMS] for residue in found], dtype=np.float64)
+    names = [residue.get_resname() if residue.id[0] == " " else "" for residue in found]
+    letters = "".join(_LETTERS.get(name, UNKNOWN) for name in names)
+    try:
+        return Protein(letters, backbone, chain.strip() or "A", tuple(_number(residue) for residue in found))
+    except DesignError as error:
+        raise DesignError(f"{path}: {error}") from error
+
+
+def _check(design: Protein, kind: str) -> None:
+    longest_id = 1 if kind == ".pdb" else 4
+    if not re.fullmatch(rf"[A-Za-z0-9]{{1,{longest_id}}}", design.chain):
+        raise DesignError(
+            f"chain {design.chain!r:.40}; a {kind} file takes 1 to {longest_id} letters or digits; rename the chain"
+        )
+    if not 1 <= len(design) <= MOST_RESIDUES:
+        raise DesignError(f"{len(design)} residues; a file holds 1 to {MOST_RESIDUES}; cut the chain")
+    strange = [letter for letter in design.letters if letter not in NAMES]
+    if strange:
+        raise DesignError(f"letter {strange[0]!r}; a residue is one of {''.join(NAMES)}; X stands for any other")
+    twice = len(design.numbers) - len(set(design.numbers))
+    if twice:
+        raise DesignError(f"{twice} residue numbers occur twice; each residue has its own; number them again")
+    if kind == ".pdb":
+        _check_columns(design)
+    design.atoms()
+
+
+def _check_columns(design: Protein) -> None:
+    least, most = _PDB_COORDINATES
+    far = np.flatnonzero(((design.atoms() < least) | (design.atoms() > most)).any((1, 2)))
+    if len(far):
+        raise DesignError(
+            f"residue {design.numbers[far[0]]} is outside {least} to {most} A, which a .pdb file holds; "
+            f"move the chain to the origin, or write .cif"
+        )
+    for number in design.numbers:
+        if not _PDB_NUMBERS[0] <= _split(number)[0] <= _PDB_NUMBERS[1]:
+            raise DesignError(f"residue number {number}; a .pdb file holds -999 to 9999; number again, or write .cif")
+
+
+def _split(number: str) -> tuple[int, str]:
+    """Number and insertion code."""
+    match = NUMBER.fullmatch(number)
+    assert match  # Protein has seen to it
+    return int(match[1]), match[2]
+
+
+def _pdb(design: Protein, told: Mapping[str, str]) -> str:
+    """Some programs refuse a file without HEADER and CRYST1 (a unit cube: no crystal), or UNK without SEQRES."""
+    remarks = files.pack_lines(told, _PDB_WIDTH - len(_REMARK))
+    crystal = f"CRYST1{1:9.3f}{1:9.3f}{1:9.3f}{90:7.2f}{90:7.2f}{90:7.2f} P 1{'1':>13}"
+    head = ["HEADER    PROTEIN", *(_REMARK + line for line in remarks), *_seqres(design), crystal]
+    writer, atoms = PDBIO(), io.StringIO()
+    writer.set_structure(_structure(design))
+    writer.save(atoms)
+    return "\n".join([*(line.ljust(_PDB_WIDTH) for line in head), atoms.getvalue()])
+
+
+def _seqres(design: Protein) -> Iterator[str]:
+    """Names of the residues, 13 a line."""
+    names = [NAMES[letter] for letter in design.letters]
+    for row, start in enumerate(range(0, len(names), 13), 1):
+        yield f"SEQRES{row:4d} {design.chain}{len(names):5d}  {' '.join(names[start : start + 13])}"
+
+
+def _structure(design: Protein) -> Structure:
+    builder = StructureBuilder()
+    builder.init_structure("design")
+    builder.init_model(0)
+    builder.init_chain(design.chain)
+    builder.init_seg(" ")
+    for letter, number, places in zip(design.letters, design.numbers, design.atoms(), strict=True):
+        value, insertion = _split(number)
+        builder.init_residue(NAMES[letter], " ", value, insertion or " ")
+        for atom, place in zip(ATOMS, places, strict=True):
+            builder.init_atom(atom, place, 0.0, 1.0, " ", f" {atom:<3}", element=atom[0])
+    structure: Structure = builder.get_structure()
+    return structure
+
+
+def _mmcif(design: Protein, told: Mapping[str, str], name: str) -> str:
+    table: dict[str, str | list[str]] = {
+        "data_": name,
+        "_entry.id": name,
+        "_entity.id": "1",
+        "_entity.type": "polymer",
+        "_entity_poly.entity_id": "1",
+        "_entity_poly.type": "polypeptide(L)",
+        "_struct_asym.id": "A",
+        "_struct_asym.entity_id": "1",
+    }
+    if told:
+        table[_CATEGORY] = "\n".join(["", *files.pack_lines(told, _PDB_WIDTH)])
+    for category, rows in (("pdbx_poly_seq_scheme", _scheme(design)), ("atom_site", _atom_sites(design))):
+        columns = list(rows)
+        table |= {f"_{category}.{key}": [row[key] for row in columns] for key in columns[0]}
+    writer, text = MMCIFIO(), io.StringIO()
+    writer.set_dict(table)
+    writer.save(text)
+    return text.getvalue()
+
+
+def _scheme(design: Protein) -> Iterator[dict[str, str]]:
+    """One row a residue: label ids count from 1 and are A, auth ids are the author's."""
+    for i, (letter, number) in enumerate(zip(design.letters, design.numbers, strict=True)):
+        value, insertion = _split(number)
+        yield {
+            "asym_id": "A",
+            "entity_id": "1",
+            "seq_id": str(i + 1),
+            "mon_id": NAMES[letter],
+            "ndb_seq_num": str(i + 1),
+            "pdb_seq_num": str(value),
+            "auth_seq_num": str(value),
+            "pdb_mon_id": NAMES[letter],
+            "auth_mon_id": NAMES[letter],
+            "pdb_strand_id": design.chain,
+            "pdb_ins_code": insertion or ".",
+            "hetero": "n",
+        }
+
+
+def _atom_sites(design: Protein) -> Iterator[dict[str, str]]:
+    """One row an atom, with the ids of `_scheme`."""
+    for i, (letter, number, places) in enumerate(zip(design.letters, design.numbers, design.atoms(), strict=True)):
+        value, insertion = _split(number)
+        for j, (atom, place) in enumerate(zip(ATOMS, places, strict=True)):
+            yield {
+                "group_PDB": "ATOM",
+                "id": str(len(ATOMS) * i + j + 1),
+                "type_symbol": atom[0],
+                "label_atom_id": atom,
+                "label_alt_id": ".",
+                "label_comp_id": NAMES[letter],
+                "label_asym_id": "A",
+                "label_entity_id": "1",
+                "label_seq_id": str(i + 1),
+                "pdbx_PDB_ins_code": insertion or "?",
+                **{f"Cartn_{axis}": f"{number:.3f}" for axis, number in zip("xyz", place, strict=True)},
+                "occupancy": "1.00",
+                "B_iso_or_equiv": "0.00",
+                "auth_seq_id": str(value),
+                "auth_comp_id": NAMES[letter],
+                "auth_asym_id": design.chain,
+                "auth_atom_id": atom,
+                "pdbx_PDB_model_num": "1",
+            }
