@@ -5,6 +5,7 @@ What loads PyTorch is imported after the arguments are found to be good, so that
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import json
 import os
@@ -13,14 +14,14 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import yaml
 
 from app.composition import composed
 from app.spec import EvaluateSpec, RunSpec, SpecError, TrainSpec, from_plain
 from data.errors import InputError
-from data.store import Run
+from data.store import Cancelled, Run
 
 USAGE = """foreshape VERB [key=value …]
 
@@ -33,6 +34,9 @@ USAGE = """foreshape VERB [key=value …]
   models     list | verify | record   the shipped checkpoints, and their digests
   doctor     is all well here?     [--json]
   restore    the spec inside an exported FILE; `generate spec=` takes it
+  export     copy a run's designs  RUN --to DIR [--format gb]
+  ui         the same in a browser [--port 8501]
+  worker     make or go on with the RUN that the UI queued
 """
 
 
@@ -57,7 +61,7 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:  # whoever read our output has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Cancelled):
         print("foreshape: interrupted; what is finished is kept, and the same command goes on", file=sys.stderr)
         return 130
     except Exception as error:
@@ -147,6 +151,34 @@ def _restore(words: list[str]) -> int:
     return 0
 
 
+def _export(words: list[str]) -> int:
+    parser = _Words("export")
+    parser.add_argument("run")
+    parser.add_argument("--to", required=True)
+    parser.add_argument("--format")
+    given = parser.parse_args(words)
+    suffix = None if given.format is None else f".{given.format.removeprefix('.')}"
+    print(f"{Run.find(given.run).export(Path(given.to), suffix)} files in {given.to}")
+    return 0
+
+
+def _ui(words: list[str]) -> int:
+    parser = _Words("ui")
+    parser.add_argument("--port", type=int, default=8501)
+    from app.ui import server
+
+    return server.serve(parser.parse_args(words).port)
+
+
+def _worker(words: list[str]) -> int:
+    parser = _Words("worker")
+    parser.add_argument("run")
+    from app import worker
+
+    worker.work(Run.find(parser.parse_args(words).run).path)
+    return 0
+
+
 def _models(words: list[str]) -> int:
     from app import inventory
     from data import checkpoints
@@ -169,7 +201,21 @@ VERBS: dict[str, Callable[[list[str]], int]] = {
     "models": _models,
     "doctor": _doctor,
     "restore": _restore,
+    "export": _export,
+    "ui": _ui,
+    "worker": _worker,
 }
+
+
+class _Words(argparse.ArgumentParser):
+    """The words after a verb; wrong ones are a `SpecError`."""
+
+    def __init__(self, verb: str) -> None:
+        super().__init__(prog=f"foreshape {verb}", add_help=False, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        """What argparse found wrong, with how it should be, in one line."""
+        raise SpecError(f"{message}; {' '.join(self.format_usage().split())}")
 
 
 def on_terminal(what: str, done: int, total: int) -> None:
@@ -186,3 +232,7 @@ def _show(found: dict[str, Any], flags: Sequence[str], as_text: Callable[[dict[s
         raise SpecError(f"no flag {unknown[0]!r}; there is --json")
     print(json.dumps(found, indent=2) if "--json" in flags else as_text(found))
     return 0
+
+
+if __name__ == "__main__":
+    main()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import platform
 from collections.abc import Callable
@@ -10,21 +11,25 @@ from typing import Any
 import torch
 
 from app import __version__, cells, devices, plugins
+from app.composition import composed
 from app.spec import Choice
 from data import checkpoints, corpora
 from data.errors import InputError
 from data.noise import DesignNoise
 from data.space import Space
 from data.store import home
+from domains.base import Domain
+from generators.base import Guidance
+from rewards.base import Differentiable, Reward
 
 
 def contents() -> dict[str, Any]:
-    """All plug-ins of each kind, and the matrix of generators x domains with the state of each cell."""
+    """All plug-ins of each kind, and the matrix of generators x domains with what goes together in each cell."""
     domains, generators = plugins.names("domain"), plugins.names("generator")
     return {
         "version": __version__,
         "plugins": {kind: [_plugin(kind, name) for name in plugins.names(kind)] for kind in plugins.ROOMS},
-        "cells": [{"domain": d, "generator": g, "state": cells.state(d, g)} for d in domains for g in generators],
+        "cells": [_cell(d, g) for d in domains for g in generators],
     }
 
 
@@ -72,12 +77,64 @@ def as_text(found: dict[str, Any]) -> str:
 
 def _plugin(kind: str, name: str) -> dict[str, Any]:
     try:
-        about = (plugins.module(kind, name).__doc__ or "").strip().splitlines()
-        defaults = plugins.parameters(kind, name).items()
-        plain = {key: value if _plain(value) else str(value) for key, value in defaults}
-        return {"name": name, "about": about[0] if about else "", "parameters": plain}
+        module, defaults = plugins.module(kind, name), plugins.parameters(kind, name)
     except InputError as error:
         return {"name": name, "error": str(error)}
+    about = (module.__doc__ or "").strip().splitlines()
+    signature = inspect.signature(module.build).parameters
+    return {
+        "name": name,
+        "about": about[0] if about else "",
+        "parameters": {key: value if _plain(value) else str(value) for key, value in defaults.items()},
+        "types": {key: inspect.formatannotation(signature[key].annotation).strip("'") for key in defaults},
+    }
+
+
+def _cell(domain: str, generator: str) -> dict[str, Any]:
+    """The state of a cell; in a ready one, the rewards and guidances that it takes, and the preset of a run."""
+    found: dict[str, Any] = {"domain": domain, "generator": generator, "state": cells.PLANNED}
+    try:
+        found["state"] = cells.state(domain, generator)
+        built = cells.domain(Choice(domain, {}), generator)
+    except InputError as error:
+        return found | {"reason": str(error)}
+    if found["state"] != cells.READY:
+        return found | {"reason": f"`foreshape train domain={domain} generator={generator}` makes a checkpoint"}
+    return found | {
+        "rewards": _rewards(domain, built),
+        "guidance": _guidances(plugins.returned("generator", generator)),
+        "trained": cells.is_trained(generator),
+        "preset": composed("generate", [f"domain={domain}", f"generator={generator}"]),
+    }
+
+
+def _rewards(domain_name: str, domain: Domain[Any]) -> list[dict[str, Any]]:
+    """The rewards that score designs of this domain in this form, as they are without parameters."""
+    found = []
+    for name in plugins.names("reward"):
+        try:
+            told = getattr(plugins.returned("reward", name), "domains", (domain_name,))
+            reward: Reward | None = plugins.build("reward", name, {}, domain) if domain_name in told else None
+        except InputError:
+            continue
+        if reward is not None and domain_name in reward.domains:
+            found.append({"name": name, "differentiable": isinstance(reward, Differentiable)})
+    return found
+
+
+def _guidances(generator: Any) -> list[dict[str, Any]]:
+    """The guidances that go with a generator of this class."""
+    found = []
+    for name in plugins.names("guidance"):
+        try:
+            guidance = plugins.build("guidance", name, {})
+        except InputError:
+            continue
+        steers = isinstance(guidance, Guidance)
+        if guidance is None or not (generator.optimises or (steers and not generator.steerable)):
+            needs_gradient = steers and guidance.needs_gradient
+            found.append({"name": name, "needs_score": guidance is not None, "needs_gradient": needs_gradient})
+    return found
 
 
 def _plain(value: Any) -> bool:

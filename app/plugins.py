@@ -84,6 +84,11 @@ def parameters(kind: str, name: str) -> dict[str, Any]:
     return {p.name: p.default for p in signature.parameters.values() if p.default is not p.empty}
 
 
+def returned(kind: str, name: str) -> Any:
+    """The class that a plug-in's `build` says it returns, None where it does not say."""
+    return typing.get_type_hints(module(kind, name).build).get("return")
+
+
 def arguments(function: Callable[..., Any], given: Mapping[str, Any], owner: str, skip: int = 0) -> dict[str, Any]:
     """`given` as keyword arguments of a function or dataclass, each checked against its annotation.
 

@@ -34,8 +34,17 @@ class Scorer:
             for name, reward in relaxed.items():
                 total = total + self.weights[name] * reward.relaxed(state)
             return total
-        designs = self.domain.decode(state)
-        return sum((self.weights[name] * r(designs).value.to(total) for name, r in self.rewards.items()), total)
+        return self.totals(self.domain.decode(state)).to(total)
+
+    def totals(self, designs: Sequence[Any]) -> Tensor:
+        """The weighted sum (B,) of the exact rewards of designs."""
+        values = (self.weights[name] * reward(designs).value.cpu() for name, reward in self.rewards.items())
+        return sum(values, torch.zeros(len(designs)))
+
+    def better(self, kept: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+        """Design by design, the one of two that scores higher; the first where they are equal."""
+        higher = self.totals(others) > self.totals(kept)
+        return [other if wins else design for design, other, wins in zip(kept, others, higher.tolist(), strict=True)]
 
     def check_climbable(self, climber: str, needs_gradient: bool) -> None:
         """Raise `InputError` where what climbs the score has nothing to climb, or no way to."""

@@ -10,15 +10,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from app import cells, devices, plugins, provenance, report
 from app.scoring import Scorer, scorer
 from app.spec import RunSpec
 from data.errors import InputError
 from data.noise import DesignNoise, stable_seed
-from data.space import State
-from data.store import Run, home
+from data.store import Run, runs_folder
 from domains.base import Domain
 from generators.base import Generator, Guidance, Selection
 
@@ -126,26 +123,19 @@ def draw(ready: Prepared, spec: RunSpec, batch: Sequence[int], progress: Progres
     score = ready.scorer.score if steering or generator.optimises else None
     total, what = len(batch) * spec.steps * candidates, f"designs {batch[0]}-{batch[-1]} of {spec.n}: steps"
 
-    def sample(k: int) -> State:
+    def sample(k: int) -> list[Any]:
         before = k * len(batch) * spec.steps
         noise = rng.fork(k) if k else rng
-        return generator.sample(
-            len(batch), spec.steps, score, steering, noise, lambda step: progress(what, before + step, total)
+        return ready.domain.decode(
+            generator.sample(
+                len(batch), spec.steps, score, steering, noise, lambda step: progress(what, before + step, total)
+            )
         )
 
     best = sample(0)
     for k in range(1, candidates):
-        best = better(best, sample(k), ready.scorer)
-    return ready.domain.decode(best)
-
-
-def better(kept: State, other: State, scorer: Scorer) -> State:
-    """Design by design, the one of two states that scores higher; the first where they are equal."""
-    higher = scorer.score(other) > scorer.score(kept)
-    return {
-        name: torch.where(higher.reshape(-1, *[1] * (value.ndim - 1)), other[name], value)
-        for name, value in kept.items()
-    }
+        best = ready.scorer.better(best, sample(k))
+    return best
 
 
 def folder(spec: RunSpec) -> Path:
@@ -153,7 +143,7 @@ def folder(spec: RunSpec) -> Path:
     if spec.out is not None:
         return Path(spec.out)
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-    return home() / "runs" / f"{stamp}-{stable_seed(repr(spec.identity())):016x}"[:32]
+    return runs_folder() / f"{stamp}-{stable_seed(repr(spec.identity())):016x}"[:32]
 
 
 def batches(items: Sequence[int], size: int) -> Iterator[list[int]]:

@@ -127,4 +127,5 @@ class Space:
             raise SpaceError(f"not the description of a space: {plain!r:.200} ({error})") from error
 
     def __str__(self) -> str:
-        return f"{self.length} x ({', '.join(f'{name}: {factor}' for name, factor in self.factors.items())})"
+        kinds = (f"{name}: {type(factor).__name__}({factor.width})" for name, factor in self.factors.items())
+        return f"{self.length} x ({', '.join(kinds)})"

@@ -3,9 +3,13 @@
 spec.yaml          what was asked for
 provenance.json    code version, packages, checkpoint, device, seed rule, timings
 designs/000000.*   the designs, in every format of their domain
+thumbnails/*.svg   a picture of each
+violations.jsonl   the rules that each breaks, in words; the last line of a design counts
 scores.csv         raw scores, one row a design; a design is finished when its row and its files are here
 events.jsonl       what happened, with times; locked while a process writes the run
 report.html        the run as a page
+cancel             is there while somebody wants the run to end
+worker.log         what a worker said; locked while it is alive
 """
 
 from __future__ import annotations
@@ -15,16 +19,20 @@ import fcntl
 import io
 import json
 import os
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any
 
 import yaml
 
 from data.errors import InputError
 
 Row = dict[str, str | int | float]
+LOG, EVENTS = "worker.log", "events.jsonl"
+LATELY = 1 << 16
+"""Bytes of events, from the end, that are read."""
 _FREE = ("n", "batch", "device")
 """Keys of a spec in which a run that goes on may differ from before."""
 
@@ -33,12 +41,20 @@ class StoreError(InputError):
     """A run folder that cannot be written, is damaged, or belongs to another run."""
 
 
+class BusyError(StoreError):
+    """A run folder that another process writes."""
+
+
+class Cancelled(Exception):  # noqa: N818 -- nothing is wrong
+    """A run ends because somebody asked for its end; what is finished is kept."""
+
+
 class Run:
     """One run's folder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._events: TextIO | None = None
+        self._lock: IO[bytes] | None = None
 
     @staticmethod
     def examine(path: Path, spec: Mapping[str, Any], provenance: Mapping[str, Any]) -> None:
@@ -68,17 +84,43 @@ class Run:
         Run.examine(path, spec, provenance)
         run = Run(path)
         try:
-            (path / "designs").mkdir(parents=True, exist_ok=True)
-            run._events = (path / "events.jsonl").open("a")
-            fcntl.flock(run._events, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for name in ("designs", "thumbnails"):
+                (path / name).mkdir(parents=True, exist_ok=True)
+            run._lock = (path / EVENTS).open("ab")
+            if not locked(run._lock):
+                raise BusyError(f"{path} is being written by another process; wait, or give another out=DIR")
             run._prepare(spec, provenance, suffixes)
-        except BlockingIOError as error:
+        except BusyError:
             run.close()
-            raise StoreError(f"{path} is being written by another process; wait, or give another out=DIR") from error
+            raise
         except OSError as error:
             run.close()
             raise StoreError(f"{path} cannot be written ({error.strerror}); give another out=DIR") from error
         return run
+
+    @staticmethod
+    def queue(path: Path, spec: Mapping[str, Any]) -> Run:
+        """A new folder with what is asked for, for a worker to do; raises `StoreError` where it cannot be made."""
+        run = Run(path)
+        try:
+            path.mkdir(parents=True)
+            run._write("spec.yaml", yaml.safe_dump(dict(spec), sort_keys=False))
+        except OSError as error:
+            raise StoreError(
+                f"{path} cannot be made ({error.strerror}); set FORESHAPE_HOME to another folder"
+            ) from error
+        return run
+
+    @staticmethod
+    def find(name: str) -> Run:
+        """The run in a folder, or of this name in the home; raises `StoreError` where there is none."""
+        for folder in (Path(name), runs_folder() / name):
+            try:
+                if (folder / "spec.yaml").is_file():
+                    return Run(folder)
+            except (OSError, ValueError):  # a name that no folder has
+                continue
+        raise StoreError(f"no run {name!r:.200}; give the folder of a run, or the name of one in {runs_folder()}")
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -110,10 +152,55 @@ class Run:
         """Where design `index` is kept in the format of `suffix`."""
         return self.path / "designs" / f"{index:06d}{suffix}"
 
-    def add(self, row: Row, writers: Mapping[str, Callable[[Path], None]]) -> None:
-        """Keep a finished design: its files (suffix -> what writes it), then its row of scores."""
+    def thumbnail_path(self, index: int) -> Path:
+        """Where the picture of design `index` is kept."""
+        return self.path / "thumbnails" / f"{index:06d}.svg"
+
+    def violations(self) -> dict[int, list[str]]:
+        """The rules that designs break, in words, by number; a line that cannot be read is left out."""
+        found = {}
+        for line in _lines(self.path / "violations.jsonl"):
+            if isinstance(line.get("design"), int) and isinstance(line.get("violations"), list):
+                found[line["design"]] = [str(message) for message in line["violations"]]
+        return found
+
+    def formats(self) -> list[str]:
+        """The endings of the designs' files, each with its dot."""
+        folder = self.path / "designs"
+        return sorted({path.suffix for path in folder.iterdir()}) if folder.is_dir() else []
+
+    def export(self, to: Path, suffix: str | None = None) -> int:
+        """Copy the finished designs into a folder, in one format or in all; returns how many files there are now.
+
+        Raises `StoreError` for a format that the run does not have, and before it would change a file that is there.
+        """
+        formats = self.formats() if suffix is None else [suffix]
+        if not set(formats) <= set(self.formats()):
+            raise StoreError(f"{self.path} has no {suffix} files; it has {', '.join(self.formats()) or 'no designs'}")
+        sources = [self.design_path(index, ending) for index in sorted(self.finished()) for ending in formats]
+        try:
+            for source in sources:
+                target = to / source.name
+                if target.exists() and target.read_bytes() != source.read_bytes():
+                    raise StoreError(f"{target} is there already and differs; give another folder")
+            to.mkdir(parents=True, exist_ok=True)
+            for source in sources:
+                shutil.copyfile(source, to / source.name)
+        except StoreError:
+            raise
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{to!s:.200} cannot take the designs ({error}); give another folder") from error
+        return len(sources)
+
+    def add(
+        self, row: Row, writers: Mapping[str, Callable[[Path], None]], picture: bytes, violations: Sequence[str]
+    ) -> None:
+        """Keep a finished design: its files (suffix -> what writes it), picture and violations, then its scores."""
+        index = int(row["design"])
         for suffix, write in writers.items():
-            write(self.design_path(int(row["design"]), suffix))
+            write(self.design_path(index, suffix))
+        self.thumbnail_path(index).write_bytes(picture)
+        self._append("violations.jsonl", {"design": index, "violations": list(violations)})
         path = self.path / "scores.csv"
         new = not path.exists() or path.stat().st_size == 0
         with path.open("a+", newline="") as file:
@@ -128,10 +215,30 @@ class Run:
 
     def event(self, name: str, **values: Any) -> None:
         """Note that something happened."""
-        line = {"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "event": name} | values
-        assert self._events is not None, "only a run that was opened has events"
-        self._events.write(json.dumps(line) + "\n")
-        self._events.flush()
+        self._append(EVENTS, {"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "event": name} | values)
+
+    def events(self) -> list[dict[str, Any]]:
+        """What happened lately, in its order: the last events, without any that cannot be read."""
+        return [line for line in _lines(self.path / EVENTS, LATELY) if isinstance(line.get("event"), str)]
+
+    def in_use(self) -> bool:
+        """Whether a process writes the run, or is alive to do so."""
+        return any(_is_locked(self.path / name) for name in (LOG, EVENTS))
+
+    def cancel(self) -> None:
+        """Ask whoever writes the run to end it; what is finished is kept."""
+        (self.path / "cancel").touch()
+
+    def withdraw_cancel(self) -> None:
+        """Take back what `cancel` asked."""
+        (self.path / "cancel").unlink(missing_ok=True)
+
+    def heed_cancel(self) -> None:
+        """Raise `Cancelled`, and note it, where the end of the run was asked for."""
+        if (self.path / "cancel").exists():
+            self.withdraw_cancel()
+            self.event("cancelled")
+            raise Cancelled(f"{self.path} was cancelled; what is finished is kept, and the same command goes on")
 
     def finish(self, seconds: float, report: str) -> None:
         """Add the time that was spent to `provenance.json` and write `report.html`."""
@@ -142,8 +249,8 @@ class Run:
 
     def close(self) -> None:
         """Let other processes write the run."""
-        if self._events is not None:
-            self._events.close()
+        if self._lock is not None:
+            self._lock.close()
 
     def _prepare(self, spec: Mapping[str, Any], provenance: Mapping[str, Any], suffixes: Sequence[str]) -> None:
         known = self.spec["n"] if (self.path / "spec.yaml").exists() else 0
@@ -195,15 +302,65 @@ class Run:
         if text.getvalue() != path.read_text():
             self._write("scores.csv", text.getvalue())
 
+    def _append(self, name: str, line: Mapping[str, Any]) -> None:
+        with (self.path / name).open("a") as file:
+            file.write(json.dumps(line) + "\n")
+
     def _write(self, name: str, text: str) -> None:
         temporary = self.path / f".{name}.{os.getpid()}"
         temporary.write_text(text)
         temporary.replace(self.path / name)
 
 
+def locked(file: IO[bytes]) -> bool:
+    """Take the lock of an open file, for as long as it is open here or in a child; False where another has it."""
+    for _ in range(10):  # one who only looks, as `_is_locked` does, has it for a moment
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            time.sleep(0.02)
+    return False
+
+
+def _is_locked(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
+def _lines(path: Path, most: int | None = None) -> list[dict[str, Any]]:
+    """The tables in a file of JSON lines, at most its last `most` bytes; what is torn is left out."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - (most or size)))
+            lines = file.read().splitlines()
+    except OSError:
+        return []
+    return [table for line in lines if isinstance(table := _table(line), dict)]
+
+
+def _table(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
 def home() -> Path:
     """Where runs are kept unless told otherwise: `FORESHAPE_HOME`, else `./var`."""
     return Path(os.environ.get("FORESHAPE_HOME", "var"))
+
+
+def runs_folder() -> Path:
+    """Where the runs are that were not given a place of their own."""
+    return home() / "runs"
 
 
 def _weights(provenance: Mapping[str, Any]) -> Any:

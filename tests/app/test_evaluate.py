@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from app import cells, cli
-from app.goals import GOALS, Goal, goals
 from app.evaluation import table
+from app.goals import GOALS, Goal, goals
 from app.spec import Choice
 from data import corpora
 from domains import dna

@@ -19,11 +19,15 @@ def told(verb: list[str], capsys: pytest.CaptureFixture[str]) -> dict:
 def test_list_names_every_plugin_with_its_parameters(capsys: pytest.CaptureFixture[str]) -> None:
     found = told(["list"], capsys)
     kinds = {kind: {entry["name"] for entry in entries} for kind, entries in found["plugins"].items()}
-    assert kinds["domain"] >= {"dna"}
-    assert kinds["generator"] == {"rmf"}
-    assert kinds["guidance"] >= {"free", "lookahead"}
+    assert kinds["domain"] == {"dna", "protein", "svg", "layout"}
+    assert kinds["generator"] == {"rmf", "hybrid", "ideas"}
+    assert kinds["guidance"] == {"free", "lookahead", "best_of_n"}
     assert kinds["reward"] >= {"gc_content", "motif"}
-    assert {cell["state"] for cell in found["cells"]} <= {"ready", "no checkpoint"}
+    states = {(cell["generator"], cell["domain"]): cell["state"] for cell in found["cells"]}
+    ready = {("rmf", "dna"), ("rmf", "protein"), ("hybrid", "svg"), ("hybrid", "layout"), ("ideas", "dna")}
+    assert {cell for cell, state in states.items() if state == "ready"} == ready | {("ideas", "protein")}
+    assert states["ideas", "svg"] == states["ideas", "layout"] == "planned"
+    assert states["hybrid", "dna"] == "no checkpoint"
     dna = next(entry for entry in found["plugins"]["domain"] if entry["name"] == "dna")
     assert dna["parameters"]["length"] == 256
     assert dna["about"]

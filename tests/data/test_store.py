@@ -1,5 +1,7 @@
 """A run folder is a target: it can be continued, and it never mixes two runs."""
 
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from data.store import Row, Run, StoreError
+from data.store import BusyError, Cancelled, Row, Run, StoreError, locked
 
 SPEC = {"domain": {"name": "dna"}, "seed": 1, "n": 2}
 NOTES = {"checkpoint": {"name": "x", "sha256": "ab"}, "seconds": 0.0}
@@ -24,7 +26,7 @@ def opened(path: Path, spec: Mapping[str, Any] = SPEC, notes: Mapping[str, Any] 
 
 def put(run: Run, index: int, **more: float) -> None:
     row: Row = {"design": index, "total": 0.5, **more}
-    run.add(row, {".txt": lambda path: path.write_text(str(index)) and None})
+    run.add(row, {".txt": lambda path: path.write_text(str(index)) and None}, b"<svg/>", [f"rule {index}"])
 
 
 def grown(path: Path, *indices: int) -> None:
@@ -78,7 +80,7 @@ def test_a_row_that_is_there_twice_counts_once(tmp_path: Path) -> None:
 def test_columns_keep_their_order(tmp_path: Path) -> None:
     grown(tmp_path, 0)
     with opened(tmp_path) as again:
-        again.add({"total": 0.7, "design": 1}, {".txt": lambda path: path.write_text("1") and None})
+        again.add({"total": 0.7, "design": 1}, {".txt": lambda path: path.write_text("1") and None}, b"", [])
         assert again.rows()[1] == {"design": "1", "total": "0.7"}
         with pytest.raises(StoreError, match="has columns"):
             put(again, 2, extra=1.0)
@@ -101,8 +103,11 @@ def test_another_run_is_refused(tmp_path: Path, spec: dict[str, Any], notes: dic
 
 
 def test_two_writers_are_one_too_many(tmp_path: Path) -> None:
-    with opened(tmp_path), pytest.raises(StoreError, match="another process"), opened(tmp_path):
-        pass
+    with opened(tmp_path) as run:
+        with pytest.raises(BusyError, match="another process"), opened(tmp_path):
+            pass
+        assert run.in_use()
+    assert not run.in_use()
     grown(tmp_path, 0)
 
 
@@ -134,3 +139,64 @@ def test_a_place_that_cannot_be_a_folder(tmp_path: Path, name: str) -> None:
     (tmp_path / "x").write_text("")
     with pytest.raises(StoreError, match=r"give a folder|give another out=DIR"), opened(tmp_path / name):
         pass
+
+
+def test_pictures_and_words_are_kept_and_made_again(tmp_path: Path) -> None:
+    grown(tmp_path, 0, 1)
+    (tmp_path / "designs" / "000001.txt").unlink()
+    with (tmp_path / "violations.jsonl").open("a") as file:
+        file.write('{"design": 1, "violations": ["old"]}\nnonsense\n[1]\n{"design": "x"}\n')
+    grown(tmp_path, 1)
+    run = Run(tmp_path)
+    assert run.violations() == {0: ["rule 0"], 1: ["rule 1"]}
+    assert run.thumbnail_path(1).read_bytes() == b"<svg/>"
+    assert run.formats() == [".txt"]
+
+
+def test_only_the_last_events_are_read(tmp_path: Path) -> None:
+    with opened(tmp_path) as run:
+        for k in range(2000):
+            run.event("step", k=k, filling="x" * 100)
+        run.event("last")
+    found = run.events()
+    assert [event["k"] for event in found[:-1]] == list(range(2001 - len(found), 2000))
+    assert found[-1]["event"] == "last"
+    assert 100 < len(found) < 1000
+
+
+def test_a_queued_run_is_new_and_can_be_opened(tmp_path: Path) -> None:
+    Run.queue(tmp_path / "runs" / "one", SPEC)
+    with pytest.raises(StoreError, match="cannot be made"):
+        Run.queue(tmp_path / "runs" / "one", SPEC)
+    grown(tmp_path / "runs" / "one", 0)
+
+
+def test_a_cancellation_is_heeded_once(tmp_path: Path) -> None:
+    with opened(tmp_path) as run:
+        run.heed_cancel()
+        run.cancel()
+        with pytest.raises(Cancelled, match="is kept"):
+            run.heed_cancel()
+        run.heed_cancel()
+    assert run.events()[-1]["event"] == "cancelled"
+
+
+def test_a_lock_ends_with_the_last_that_has_it(tmp_path: Path) -> None:
+    """A child that inherits the file has the lock for as long as it lives."""
+    run = Run.queue(tmp_path / "run", SPEC)
+    with (run.path / "worker.log").open("ab") as log:
+        assert locked(log)
+        child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, stdout=log)
+    assert run.in_use()
+    child.kill()
+    child.communicate()
+    assert not run.in_use()
+
+
+def test_a_run_is_found_by_folder_or_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORESHAPE_HOME", str(tmp_path))
+    run = Run.queue(tmp_path / "runs" / "one", SPEC)
+    assert Run.find("one").path == Run.find(str(run.path)).path == run.path
+    for name in ("two", "", "nul\0", "a" * 300):
+        with pytest.raises(StoreError, match="no run"):
+            Run.find(name)

@@ -1,0 +1,63 @@
+"""What there is to choose from, as `foreshape list --json` tells it: asked once, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from data.errors import InputError
+
+LONGEST = 300
+"""Seconds that the answer may take."""
+PROGRAM = (sys.executable, "-P", "-m", "app.cli")
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Plug-ins with their parameters, and the cells of generators x domains."""
+
+    plugins: dict[str, dict[str, dict[str, Any]]]
+    """Kind -> name -> entry."""
+    cells: list[dict[str, Any]]
+
+    def domains(self) -> list[str]:
+        """The domains in which something is ready, then the others."""
+        names = {cell["domain"]: None for cell in sorted(self.cells, key=lambda cell: cell["state"] != "ready")}
+        return list(names)
+
+    def generators(self, domain: str, ready: bool = True) -> dict[str, dict[str, Any]]:
+        """The cells of a domain that are ready, or those that are not, by generator; trained ones first."""
+        found = [cell for cell in self.cells if cell["domain"] == domain and (cell["state"] == "ready") == ready]
+        return {cell["generator"]: cell for cell in sorted(found, key=lambda cell: not cell.get("trained"))}
+
+    def about(self, kind: str, name: str) -> str:
+        """What a plug-in says of itself, in one line."""
+        entry = self.plugins[kind][name]
+        return str(entry.get("error") or entry["about"])
+
+    def parameters(self, kind: str, name: str) -> dict[str, tuple[str, Any]]:
+        """The parameters of a plug-in: name -> type in words, default."""
+        entry = self.plugins[kind][name]
+        return {key: (entry["types"][key], default) for key, default in entry.get("parameters", {}).items()}
+
+
+def read() -> Catalogue:
+    """Ask; raises `InputError` with the last line of what went wrong."""
+    try:
+        told = subprocess.run(
+            [*PROGRAM, "list", "--json"], capture_output=True, text=True, timeout=LONGEST, check=True
+        ).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        last = ((getattr(error, "stderr", None) or str(error)).strip().splitlines() or [""])[-1]
+        raise InputError(f"what there is cannot be listed ({last:.300}); try `foreshape doctor`") from error
+    return parse(told)
+
+
+def parse(text: str) -> Catalogue:
+    """The catalogue in the JSON of `foreshape list --json`."""
+    found = json.loads(text)
+    plugins = {kind: {entry["name"]: entry for entry in entries} for kind, entries in found["plugins"].items()}
+    return Catalogue(plugins, found["cells"])
