@@ -4,10 +4,8 @@ BIN := .venv/bin
 .PHONY: demo ui test clean
 
 demo: .venv/installed
-	$(BIN)/foreshape generate domain=dna generator=rmf n=32 steps=4 seed=1 guidance=lookahead \
-		rewards.gc_content.target=0.45 rewards.motif.name=TATA-Box rewards.motif.start=-40 rewards.motif.end=-15 \
-		out=var/demo
-	@echo "open var/demo/report.html; the designs are in var/demo/designs"
+	$(BIN)/foreshape demo var/demo
+	@echo "open var/demo/report.html, or design your own: make ui"
 
 ui: .venv/installed
 	$(BIN)/foreshape ui

@@ -29,6 +29,7 @@ USAGE = """foreshape VERB [key=value …]
   check      the same arguments; says what would be done, writes nothing
   train      make a checkpoint     domain=dna generator=rmf out=DIR
   evaluate   measure a generator   domain=dna generator=rmf reference=FILE.npz steps=[1,4,100] n=512
+  demo       a few designs in every domain, on one page   [FOLDER]
   bench      NAME [--json] [--quick]; without a name, says which there are
   list       what there is         [--json]
   models     list | verify | record   the shipped checkpoints, and their digests
@@ -110,6 +111,15 @@ def _evaluate(overrides: list[str]) -> int:
     result = evaluation.evaluate(spec, on_terminal)
     print(evaluation.table(result), file=sys.stderr)
     print(json.dumps(result, indent=2))
+    return 0
+
+
+def _demo(words: list[str]) -> int:
+    if len(words) > 1:
+        raise SpecError(f"demo takes one folder, not {len(words)}; give one that is new or a demo's")
+    from app import demo
+
+    print(demo.make(Path(words[0]) if words else home() / "demo", on_terminal))
     return 0
 
 
@@ -196,6 +206,7 @@ VERBS: dict[str, Callable[[list[str]], int]] = {
     "check": _check,
     "train": _train,
     "evaluate": _evaluate,
+    "demo": _demo,
     "bench": _bench,
     "list": _list,
     "models": _models,

@@ -24,12 +24,13 @@ EACH = 8
 
 
 def make(folder: Path, progress: service.Progress) -> Path:
-    """Make the runs, or what is missing of them, inside a folder; returns the page."""
+    """Make the runs, or what is missing of them, inside a folder, and print their scores; returns the page."""
     shown = []
     for name, overrides in RUNS.items():
         plain = composed("generate", [*overrides, f"n={EACH}", "seed=1", f"out={folder / name}"])
         spec = from_plain(RunSpec, plain)
         path = service.generate(spec, progress)
+        print(report.text(Run(path).rows()))
         shown.append((Run(path), cells.domain(spec.domain, spec.generator.name), spec))
     page = folder / "report.html"
     page.write_text(report.album("Designs in every domain", shown, EACH))
