@@ -21,7 +21,7 @@ import yaml
 from app.composition import composed
 from app.spec import EvaluateSpec, RunSpec, SpecError, TrainSpec, from_plain
 from data.errors import InputError
-from data.store import Cancelled, Run
+from data.store import Cancelled, Run, home
 
 USAGE = """foreshape VERB [key=value …]
 
