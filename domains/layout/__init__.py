@@ -1,0 +1,195 @@
+"""Layouts: rectangles of four layers in a window of 2 x 2 um, as in the standard cells of two technologies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from data import corpora
+from data.space import Categorical, Real, Space, State
+from domains.base import DesignError, Violation
+from domains.layout import baselines, cell, draw, files, metrics, rules
+from domains.layout.cell import Cell, Rectangle
+from domains.layout.technology import Technology, load
+
+CORPUS = "layout_clips_2um.npz"
+WINDOW = 2000
+"""Width and height in nm."""
+LONGEST = 256
+UNIT = 128
+"""Steps of the grid that are 1 in a state: a power of two, so that the grid is exact, and corners are of size 1."""
+_KINDS = {"rects": ("iu", 2), "ptr": ("iu", 1), "pdk": ("U", 1)}
+
+
+class Layout:
+    """Cells of one technology with at most `length` rectangles."""
+
+    def __init__(self, rules_of: Technology, length: int) -> None:
+        self.technology = rules_of
+        self.length = length
+        self.space = Space(length, {"layer": Categorical(len(rules_of.layers)), "corners": Real(4)})
+        self.suffixes: tuple[str, ...] = files.SUFFIXES
+        self.metric_names = metrics.NAMES
+        self._unit = UNIT * rules_of.grid
+
+    def corpus(self, split: str) -> list[Cell]:
+        """Windows of the technology's standard cells with at most `length` rectangles; splits are by logic function.
+
+        Each layer is made up of rectangles as large as they can be (`regions.cover`).
+        """
+        if split not in ("train", "val"):
+            raise DesignError(f"no split {split!r}; there are train and val; choose one")
+        return self._short(_clips(self.technology.name, split))
+
+    def reference(self, path: Path) -> list[Cell]:
+        """Every clip of the technology with at most `length` rectangles in a file of the corpus's format.
+
+        However the file's rectangles make up a layer, the clips are made up as those of the corpus.
+        """
+        try:
+            arrays = corpora.read_npz(path, _KINDS)
+        except corpora.CorpusError as error:
+            raise DesignError(str(error)) from error
+        _check_arrays(arrays, path, WINDOW // self.technology.grid, len(self.technology.layers))
+        clips = _unpack(arrays, arrays["pdk"] == self.technology.name, self.technology)
+        found = self._short(Cell(c.technology, c.width, c.height, metrics.pattern(c)) for c in clips)
+        if not found:
+            raise DesignError(
+                f"{path} has no clip of {self.technology.name}; give a file that has, or build its domain"
+            )
+        return found
+
+    def encode(self, designs: Sequence[Cell]) -> State:
+        """One-hot layers (n, length, 4) and corners x0 y0 x1 y1 (n, length, 4) from the window's centre.
+
+        Rectangles are by layer, then by lower left corner. 1 is 128 steps of the grid (`UNIT`).
+        """
+        n, layers = len(designs), len(self.technology.layers)
+        one_hot, corners = torch.zeros(n, self.length, layers), torch.zeros(n, self.length, 4)
+        mask = torch.zeros(n, self.length, dtype=torch.bool)
+        for i, design in enumerate(designs):
+            self._check(design, f"design {i}")
+            shapes = torch.from_numpy(design.array())
+            one_hot[i, : len(shapes)] = torch.nn.functional.one_hot(shapes[:, 0], layers).float()
+            corners[i, : len(shapes)] = (shapes[:, 1:] - WINDOW // 2) / self._unit
+            mask[i, : len(shapes)] = True
+        return {"layer": one_hot, "corners": corners, "mask": mask}
+
+    def decode(self, state: State) -> list[Cell]:
+        """The likeliest layer of each site in use, and its corners on the nearest point of the grid in the window.
+
+        Half a step is rounded up. A rectangle with x1 <= x0 or y1 <= y0 then is dropped and counted in `Cell.dropped`,
+        which `violations` reports.
+        """
+        self.space.check(state)
+        layers = state["layer"].argmax(-1, keepdim=True).double()
+        steps = (state["corners"].double() * UNIT + WINDOW / 2 / self.technology.grid + 0.5).floor()
+        corners = (steps * self.technology.grid).clamp(0, WINDOW)
+        shapes = torch.cat([layers, corners], -1).long().cpu().numpy()
+        rows = zip(shapes, state["mask"].cpu().numpy(), strict=True)
+        return [cell.from_array(self.technology.name, WINDOW, WINDOW, row[used]) for row, used in rows]
+
+    def violations(self, design: Cell) -> list[Violation]:
+        """Too little width or space, contacts of another size, corners off the grid, rectangles without area."""
+        return rules.violations(design)
+
+    def metrics(self, designs: Sequence[Cell], reference: Sequence[Cell]) -> dict[str, float]:
+        """Legality, distances to `reference`, and copies of the corpus's train split; see `metrics.py`."""
+        if not designs or not reference:
+            raise DesignError(f"{len(designs)} designs against {len(reference)}; metrics want one or more of each")
+        close = metrics.closeness(designs, reference)
+        return metrics.legality(designs) | close | metrics.copying(designs, self._known)
+
+    def baselines(self, train: Sequence[Cell], n: int, seed: int) -> Mapping[str, list[Cell]]:
+        """`n` cells each of rectangles anywhere, and of real rectangles drawn independently."""
+        models = {"uniform": baselines.uniform, "independent": baselines.independent}
+        return {name: make(train, n, np.random.default_rng(seed)) for name, make in models.items()}
+
+    def read(self, path: Path) -> Cell:
+        """The cell in a GDSII or OASIS file of one top cell, on the technology's layers; see `files.read`."""
+        return files.read(path, self.technology, WINDOW)
+
+    def write(self, design: Cell, path: Path, provenance: Mapping[str, str]) -> None:
+        """Write GDSII (.gds) or OASIS (.oas), with the window as a frame on the technology's boundary layer."""
+        self._check_kind(design, "the design")
+        files.write(design, path, provenance)
+
+    def provenance(self, path: Path) -> Mapping[str, str]:
+        """What `write` was told about the design in a file."""
+        return files.provenance(path)
+
+    def draw(self, design: Cell) -> bytes:
+        """The layers over each other as SVG, with broken rules in red boxes."""
+        return draw.picture(design, rules.markers(design))
+
+    def overview(self, designs: Sequence[Cell]) -> Mapping[str, bytes]:
+        """A contact sheet."""
+        return {"Contact sheet": draw.sheet(designs)}
+
+    def _check_kind(self, design: Cell, what: str) -> None:
+        if (design.technology, design.width, design.height) != (self.technology.name, WINDOW, WINDOW):
+            raise DesignError(
+                f"{what} is {design.technology}, {design.width} x {design.height} nm; this domain has "
+                f"{self.technology.name}, {WINDOW} x {WINDOW} nm; cut it, or build the domain of its technology"
+            )
+
+    def _check(self, design: Cell, what: str) -> None:
+        """Raise `DesignError` unless the space holds this cell exactly."""
+        self._check_kind(design, what)
+        if len(design.shapes) > self.length:
+            raise DesignError(
+                f"{what} has {len(design.shapes)} rectangles; this domain has at most {self.length}; "
+                f"build it with a larger length"
+            )
+        if (design.array()[:, 1:] % self.technology.grid).any():
+            raise DesignError(f"{what} has corners off the grid of {self.technology.grid} nm; round them to it")
+
+    def _short(self, cells: Iterable[Cell]) -> list[Cell]:
+        return [made for made in cells if len(made.shapes) <= self.length]
+
+    @cached_property
+    def _known(self) -> frozenset[tuple[Rectangle, ...]]:
+        return frozenset(made.shapes for made in self.corpus("train"))
+
+
+@cache
+def _clips(technology: str, split: str) -> list[Cell]:
+    arrays = corpora.load(CORPUS)
+    return _unpack(arrays, (arrays["pdk"] == technology) & (arrays["split"] == split), load(technology))
+
+
+def _unpack(arrays: Mapping[str, np.ndarray], wanted: np.ndarray, technology: Technology) -> list[Cell]:
+    """The wanted clips; in the file, lengths are in steps of the grid and the layer comes last."""
+    ends, grid = arrays["ptr"], technology.grid
+    shapes = arrays["rects"].astype(np.int64)[:, [4, 0, 1, 2, 3]] * [1, grid, grid, grid, grid]
+    parts = (shapes[ends[row] : ends[row + 1]] for row in np.flatnonzero(wanted))
+    return [cell.from_array(technology.name, WINDOW, WINDOW, part) for part in parts]
+
+
+def _check_arrays(arrays: Mapping[str, np.ndarray], path: Path, steps: int, layers: int) -> None:
+    """Raise `DesignError` unless these are clips: where each begins, and rectangles in the window."""
+    rects, ends, n = arrays["rects"], arrays["ptr"], len(arrays["pdk"])
+    begin = (
+        len(ends) == n + 1 and (ends[0], ends[-1]) == (0, len(rects)) and (np.diff(ends.astype(np.int64)) >= 0).all()
+    )
+    if rects.shape[1] != 5 or not n or not begin:
+        raise DesignError(
+            f"{path}: rects is {rects.shape} and ptr {ends.shape} for {n} clips; rects must be (m, 5) and ptr go from "
+            f"0 to m, one longer than the clips; cut them again"
+        )
+    if len(rects) and not (rects.min() >= 0 and rects[:, :4].max() <= steps and rects[:, 4].max() < layers):
+        raise DesignError(
+            f"{path}: rects goes from {rects.min()} to {rects[:, :4].max()} on layers to {rects[:, 4].max()}; a window "
+            f"is from 0 to {steps} steps of the grid, with {layers} layers; cut the clips again"
+        )
+
+
+def build(technology: str = "sky130", length: int = 56) -> Layout:
+    """The domain of cells of one technology, `sky130` or `ihp_sg13g2`, with at most `length` rectangles."""
+    if not 1 <= length <= LONGEST:
+        raise DesignError(f"length={length}; cells have 1 to {LONGEST} rectangles; choose one in between")
+    return Layout(load(technology), length)

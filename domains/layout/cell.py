@@ -1,0 +1,64 @@
+"""What a layout is: rectangles on layers inside a window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from domains.base import DesignError
+from domains.layout.technology import Technology, load
+
+
+class Rectangle(NamedTuple):
+    """A box [x0, x1) x [y0, y1) in nm on a layer, which is its number in the technology's order of fabrication."""
+
+    layer: int
+    x0: int
+    y0: int
+    x1: int
+    y1: int
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Rectangles in a window whose lower left corner is (0, 0); those of a layer may overlap, and are then one shape.
+
+    The order of the rectangles means nothing: they are kept by layer, then by lower left corner. Raises `DesignError`
+    for one that has no area, is not wholly in the window, or is on a layer that the technology lacks.
+    """
+
+    technology: str
+    width: int
+    """Of the window, in nm."""
+    height: int
+    shapes: tuple[Rectangle, ...]
+    dropped: int = 0
+    """How many rectangles were without area when the cell was made, and are not among the shapes."""
+
+    def __post_init__(self) -> None:
+        layers, width, height = len(self.rules.layers), self.width, self.height
+        for layer, x0, y0, x1, y1 in self.shapes:
+            if not (0 <= layer < layers and 0 <= x0 < x1 <= width and 0 <= y0 < y1 <= height):
+                raise DesignError(
+                    f"rectangle {x0} {y0} {x1} {y1} nm on layer {layer}: it must be on layer 0 to {layers - 1}, have "
+                    f"x0 < x1 and y0 < y1, and lie within {width} x {height} nm; correct or remove it"
+                )
+        object.__setattr__(self, "shapes", tuple(sorted(self.shapes)))
+
+    @property
+    def rules(self) -> Technology:
+        """The technology itself."""
+        return load(self.technology)
+
+    def array(self) -> np.ndarray:
+        """The shapes as whole numbers (n, 5)."""
+        return np.array(self.shapes, dtype=np.int64).reshape(-1, 5)
+
+
+def from_array(technology: str, width: int, height: int, shapes: np.ndarray) -> Cell:
+    """A cell with the rectangles (n, 5) of `shapes`; those with x1 <= x0 or y1 <= y0 are dropped."""
+    solid = (shapes[:, 3] > shapes[:, 1]) & (shapes[:, 4] > shapes[:, 2])
+    kept = tuple(map(Rectangle._make, shapes[solid].tolist()))
+    return Cell(technology, width, height, kept, int(len(shapes) - solid.sum()))

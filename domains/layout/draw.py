@@ -1,0 +1,129 @@
+"""Pictures of cells, as SVG: one design with its broken rules, many on a contact sheet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from domains.layout import metrics, regions
+from domains.layout.cell import Cell
+from domains.layout.rules import Marker
+
+SIZE = 300
+"""Pixels along the longer side of a window."""
+_COLUMNS, _MOST, _SMALL, _GAP = 8, 64, 96, 8
+_COLOURS = ("#1b9e4b", "#e07b00", "#3b4252", "#2f6fd6")  # by layer, repeated where there are more
+_INK, _FAINT, _BAD = "#3b4252", "#98a1b0", "#c8102e"
+_BAR = 500
+"""Length of the scale bar in nm."""
+_LEFT, _TOP = 12, 12
+
+
+def picture(cell: Cell, markers: Sequence[Marker]) -> bytes:
+    """The window with its layers over each other, broken rules in red boxes, a scale bar and the layers' names."""
+    scale = SIZE / max(cell.width, cell.height)
+    width, height = cell.width * scale, cell.height * scale
+    rows = [
+        _window(cell, _LEFT, _TOP, scale, markers),
+        _bar(_LEFT, _TOP + height + 12, scale),
+        _legend(cell, _LEFT + width + 14, _TOP, len(markers)),
+    ]
+    title = f"layout of {len(cell.shapes)} rectangles, {cell.technology}"
+    return _svg(_LEFT + width + 124, _TOP + height + 30, rows, title)
+
+
+def sheet(cells: Sequence[Cell]) -> bytes:
+    """The first 64 cells, eight in a row, with one legend."""
+    shown, step = cells[:_MOST], _SMALL + _GAP
+    rows = []
+    for i, cell in enumerate(shown):
+        x, y = _LEFT + i % _COLUMNS * step, _TOP + i // _COLUMNS * step
+        rows.append(_window(cell, x, y, _SMALL / max(cell.width, cell.height), ()))
+    right, lines = _LEFT + min(len(shown), _COLUMNS) * step, -(-len(shown) // _COLUMNS)
+    rows += [_legend(cell, right + 6, _TOP, 0) for cell in shown[:1]]
+    return _svg(right + 106, _TOP + max(lines, 1) * step + 4, rows, f"{len(shown)} of {len(cells)} layouts")
+
+
+def _window(cell: Cell, left: float, top: float, scale: float, markers: Sequence[Marker]) -> str:
+    """The layers in nm with y upwards, put where they belong by a transform."""
+    layers = (
+        _layer(region, _colour(number), bool(layer.size), 1 / scale)
+        for number, (region, layer) in enumerate(zip(metrics.layer_regions(cell), cell.rules.layers, strict=True))
+    )
+    boxes = (_marker(marker, 1 / scale) for marker in markers)
+    frame = (
+        f'<rect width="{cell.width}" height="{cell.height}" fill="none" stroke="{_FAINT}" '
+        f'stroke-width="{1 / scale:.1f}"/>'
+    )
+    place = f"translate({left:.1f} {top + cell.height * scale:.1f}) scale({scale:.5f} -{scale:.5f})"
+    return "\n".join([f'<g transform="{place}">', *layers, frame, *boxes, "</g>"])
+
+
+def _layer(region: regions.Region, colour: str, crossed: bool, pixel: float) -> str:
+    """Fill and outline of what a layer covers; contacts have a cross, as on a mask."""
+    boxes = regions.cover(region).tolist()
+    fill = "".join(f"M{x0} {y0}H{x1}V{y1}H{x0}Z" for x0, y0, x1, y1 in boxes)
+    crosses = "".join(f"M{x0} {y0}L{x1} {y1}M{x0} {y1}L{x1} {y0}" for x0, y0, x1, y1 in boxes if crossed)
+    return (
+        f'<path d="{fill}" fill="{colour}" fill-opacity="0.38"/>'
+        f'<path d="{_outline(region)}{crosses}" fill="none" stroke="{colour}" stroke-width="{pixel:.1f}"/>'
+    )
+
+
+def _outline(region: regions.Region) -> str:
+    """Where the region ends inside the window; what the window's edge cuts has no line there."""
+    upright = (f"M{x} {y0}V{y1}" for x, y0, y1 in _sides(region))
+    return "".join([*upright, *(f"M{x0} {y}H{x1}" for y, x0, x1 in _sides(region.turned()))])
+
+
+def _sides(region: regions.Region) -> Iterable[tuple[int, int, int]]:
+    """Place and ends of the upright sides."""
+    for row, column in np.argwhere(region.inside[:, 1:] != region.inside[:, :-1]).tolist():
+        yield int(region.xs[column + 1]), int(region.ys[row]), int(region.ys[row + 1])
+
+
+def _marker(marker: Marker, pixel: float) -> str:
+    x0, y0, x1, y1 = marker.box
+    grown = 3 * pixel
+    return (
+        f'<rect x="{x0 - grown:.1f}" y="{y0 - grown:.1f}" width="{x1 - x0 + 2 * grown:.1f}" '
+        f'height="{y1 - y0 + 2 * grown:.1f}" fill="{_BAD}" fill-opacity="0.15" stroke="{_BAD}" '
+        f'stroke-width="{1.5 * pixel:.1f}"><title>{marker.rule} {marker.measured}, {marker.required}</title></rect>'
+    )
+
+
+def _bar(left: float, y: float, scale: float) -> str:
+    right = left + _BAR * scale
+    line = f'<path d="M{left} {y - 3}v6M{left} {y}H{right:.1f}M{right:.1f} {y - 3}v6" fill="none" stroke="{_INK}"/>'
+    return line + _text(right + 6, y + 3.5, f"{_BAR / 1000:g} µm")
+
+
+def _legend(cell: Cell, left: float, top: float, broken: int) -> str:
+    entries = [(layer.name, _colour(number)) for number, layer in enumerate(cell.rules.layers)]
+    entries += [(f"broken rules: {broken}", _BAD)] if broken else []
+    rows = []
+    for i, (name, colour) in enumerate(entries):
+        y = top + 18 * i
+        rows.append(
+            f'<rect x="{left + 0.5:.1f}" y="{y + 0.5}" width="10" height="10" fill="{colour}" fill-opacity="0.38" '
+            f'stroke="{colour}"/>' + _text(left + 17, y + 9.5, name)
+        )
+    return "".join(rows)
+
+
+def _colour(number: int) -> str:
+    return _COLOURS[number % len(_COLOURS)]
+
+
+def _text(x: float, y: float, words: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}">{words}</text>'
+
+
+def _svg(width: float, height: float, rows: Sequence[str], title: str) -> bytes:
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
+        f'height="{height:g}" font-family="Helvetica, Arial, DejaVu Sans, sans-serif" font-size="10" fill="{_INK}">'
+    )
+    paper = f'<rect width="{width:g}" height="{height:g}" fill="white"/>'
+    return "\n".join([head, f"<title>{title}</title>", paper, *rows, "</svg>\n"]).encode()

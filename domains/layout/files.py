@@ -1,0 +1,219 @@
+"""Cells as GDSII and OASIS files: a frame that shows the window and carries the provenance, then the rectangles."""
+
+from __future__ import annotations
+
+import os
+import re
+import textwrap
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+import gdstk
+import numpy as np
+
+from domains.base import DesignError
+from domains.layout import gds, regions
+from domains.layout.cell import Cell, Rectangle
+from domains.layout.gds import Polygon
+from domains.layout.technology import Technology
+
+SUFFIXES = (".gds", ".oas")
+MOST_BYTES, MOST_SHAPES, MOST_POINTS = 4 << 20, 4096, 512
+"""Larger files, more shapes, and polygons of more corners are not read."""
+_PLAIN = " /:,@()[]{}'\"*!?|$"  # characters that stay readable in provenance; ; = % never do
+_ABOUT = 1
+"""The property of the frame that tells about the cell; the provenance is in those from 2 on, in pieces."""
+_PIECE, _PIECES = 126, 125  # bytes that any reader takes as one property, and how many of them
+
+
+def read(path: Path, technology: Technology, window: int) -> Cell:
+    """The cell in a file of one top cell; `DesignError` where something in it is not a shape of this technology.
+
+    Polygons with only horizontal and vertical sides become the rectangles that `regions.cover` finds. Texts are left
+    out. The window, `window` nm wide and high, is the frame; without one, the shapes' lower left corner is its own.
+    """
+    polygons = _polygons(path)
+    frames = [polygon for polygon in polygons if polygon.layer == technology.boundary]
+    if len(frames) > 1:
+        raise DesignError(f"{path} has {len(frames)} shapes on the boundary layer; a frame is one; remove the others")
+    about = _about(frames, technology, path)
+    numbers = {layer.gds: number for number, layer in enumerate(technology.layers)}
+    found = [
+        (_number(polygon, numbers, path), *box)
+        for polygon in polygons
+        if polygon.layer != technology.boundary
+        for box in _boxes(polygon, path).tolist()
+    ]
+    shapes = np.array(found, dtype=np.int64).reshape(-1, 5)
+    x, y = _origin(frames, shapes, window, path)
+    placed = (shapes - [0, x, y, x, y]).tolist()
+    try:
+        return Cell(technology.name, window, window, tuple(map(Rectangle._make, placed)), about)
+    except DesignError as error:
+        raise DesignError(f"{path}, from the window's corner: {error}") from error
+
+
+def write(cell: Cell, path: Path, told: Mapping[str, str]) -> None:
+    """Write one cell in the format of the suffix; the file appears whole or not at all."""
+    suffix = _suffix(path)
+    technology = cell.rules
+    name = re.sub(r"[^A-Za-z0-9_]", "_", f"cell_{path.stem}")[:32]
+    about = {"technology": cell.technology, "dropped": str(cell.dropped)}
+    properties = {_ABOUT: _pack(about)} | dict(enumerate(_pieces(_pack(told)), _ABOUT + 1))
+    frame = Polygon(technology.boundary, _corners(0, 0, cell.width, cell.height), properties)
+    shapes = [Polygon(technology.layers[s.layer].gds, _corners(*s[1:])) for s in cell.shapes]
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        if suffix == ".gds":
+            part.write_bytes(gds.pack(name, [frame, *shapes], technology.dbu))
+        else:
+            _write_oasis(name, [frame, *shapes], technology.dbu, part)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def provenance(path: Path) -> dict[str, str]:
+    """What `write` was told about the cell in a file, of any technology; empty for a file that came from elsewhere."""
+    for polygon in _polygons(path):
+        if "technology" in _unpack(polygon.properties.get(_ABOUT, "")):
+            return _unpack("".join(text for number, text in sorted(polygon.properties.items()) if number > _ABOUT))
+    return {}
+
+
+def _polygons(path: Path) -> list[Polygon]:
+    suffix, data = _suffix(path), _bytes(path)
+    try:
+        return gds.unpack(data, MOST_SHAPES) if suffix == ".gds" else _read_oasis(path, data)
+    except DesignError as error:
+        raise DesignError(f"{path}: {error}") from error
+
+
+def _read_oasis(path: Path, data: bytes) -> list[Polygon]:
+    """gdstk may crash on a damaged file, so only those whose checksum is right reach it."""
+    scheme, check = data[-5:-4], data[-4:]
+    if scheme != b"\1" or zlib.crc32(data[:-4]).to_bytes(4, "little") != check:
+        raise DesignError("not an OASIS file with a right CRC32 at its end; export it with one, or as .gds")
+    try:
+        tops = [cell for cell in gdstk.read_oas(path, unit=1e-9).top_level() if isinstance(cell, gdstk.Cell)]
+    except (OSError, RuntimeError) as error:
+        raise DesignError(f"not an OASIS file ({textwrap.shorten(str(error), 80)}); export it again") from error
+    if len(tops) != 1:
+        raise DesignError(f"{len(tops)} top cells; one is read; give each cell its own file")
+    if tops[0].references or tops[0].paths or any(p.repetition.size for p in tops[0].polygons):
+        raise DesignError("an OASIS file with references, paths or repeated shapes; flatten it, or export it as .gds")
+    return [Polygon((p.layer, p.datatype), np.array(p.points), _properties(p)) for p in tops[0].polygons]
+
+
+def _write_oasis(name: str, polygons: Iterable[Polygon], dbu: int, path: Path) -> None:
+    library = gdstk.Library("FORESHAPE", 1e-9, dbu * 1e-9)
+    cell = library.new_cell(name)
+    for polygon in polygons:
+        shape = gdstk.Polygon(polygon.points.tolist(), *polygon.layer)
+        for number, value in polygon.properties.items():
+            shape.set_gds_property(number, value)
+        cell.add(shape)
+    library.write_oas(path, validation="crc32")
+
+
+def _properties(polygon: gdstk.Polygon) -> dict[int, str]:
+    """GDSII properties, which OASIS has under a name of their own."""
+    found = (p[1:3] for p in polygon.properties if p[0] == "S_GDS_PROPERTY" and len(p) == 3)
+    return {
+        n: value.decode("ascii", "replace") for n, value in found if isinstance(n, int) and isinstance(value, bytes)
+    }
+
+
+def _about(frames: Sequence[Polygon], technology: Technology, path: Path) -> int:
+    """How many rectangles were dropped, as the frame tells; raises `DesignError` for another technology's cell."""
+    told = _unpack(frames[0].properties.get(_ABOUT, "")) if frames else {}
+    if told.get("technology", technology.name) != technology.name:
+        raise DesignError(
+            f"{path} is a cell of {told['technology']:.40}; this domain has {technology.name}; build its own"
+        )
+    dropped = told.get("dropped", "0")
+    if not re.fullmatch("[0-9]{1,9}", dropped):
+        raise DesignError(f"{path} says that {dropped:.20} rectangles were dropped; it must be a whole number")
+    return int(dropped)
+
+
+def _number(polygon: Polygon, numbers: Mapping[tuple[int, int], int], path: Path) -> int:
+    """Its layer's number in the technology."""
+    if polygon.layer not in numbers:
+        legal = ", ".join(f"{layer}/{datatype}" for layer, datatype in numbers)
+        raise DesignError(f"{path} has {_name(polygon)}; the layers here are {legal}; remove the others")
+    return numbers[polygon.layer]
+
+
+def _boxes(polygon: Polygon, path: Path) -> np.ndarray:
+    """Rectangles (n, 4) of whole nm that make up the polygon."""
+    points = np.rint(polygon.points).astype(np.int64)
+    if np.abs(points - polygon.points).max() > 1e-3:
+        raise DesignError(f"{path} has {_name(polygon)}, off whole nm; snap it to them")
+    steps = np.roll(points, -1, axis=0) - points
+    if len(points) > MOST_POINTS or (steps != 0).all(1).any():
+        raise DesignError(
+            f"{path} has {_name(polygon)} with {len(points)} corners; shapes have only horizontal and vertical sides "
+            f"and at most {MOST_POINTS} corners; cut it into rectangles"
+        )
+    boxes = regions.cover(regions.polygon(points))
+    if not len(boxes):
+        raise DesignError(f"{path} has {_name(polygon)} without area; remove it")
+    return boxes
+
+
+def _origin(frames: Sequence[Polygon], shapes: np.ndarray, window: int, path: Path) -> tuple[int, int]:
+    """The lower left corner of the window."""
+    if not frames:
+        return tuple(shapes[:, 1:3].min(0).tolist()) if len(shapes) else (0, 0)
+    boxes = _boxes(frames[0], path)
+    x0, y0, x1, y1 = boxes[0].tolist()
+    if len(boxes) > 1 or (x1 - x0, y1 - y0) != (window, window):
+        raise DesignError(
+            f"{path} has a frame of {x1 - x0} x {y1 - y0} nm; this domain has {window} x {window} nm; cut it out"
+        )
+    return x0, y0
+
+
+def _name(polygon: Polygon) -> str:
+    place = polygon.points[0].round(4).tolist() if len(polygon.points) else []
+    return f"a shape on {polygon.layer[0]}/{polygon.layer[1]} at {place} nm"
+
+
+def _corners(x0: int, y0: int, x1: int, y1: int) -> np.ndarray:
+    return np.array([(x0, y0), (x1, y0), (x1, y1), (x0, y1)], dtype=np.int64)
+
+
+def _pieces(text: str) -> list[str]:
+    """The text in pieces that any reader takes, larger ones where it would need too many."""
+    size = max(_PIECE, -(-len(text) // _PIECES))
+    return [text[i : i + size] for i in range(0, len(text), size)]
+
+
+def _pack(told: Mapping[str, str]) -> str:
+    return ";".join(f"{quote(key, safe='')}={quote(value, safe=_PLAIN)}" for key, value in told.items())
+
+
+def _unpack(text: str) -> dict[str, str]:
+    pairs = (word.partition("=") for word in text.split(";"))
+    return {unquote(key): unquote(value) for key, equals, value in pairs if equals}
+
+
+def _suffix(path: Path) -> str:
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise DesignError(f"{path} ends in {path.suffix!r}; a layout file ends in {', '.join(SUFFIXES)}; convert it")
+    return suffix
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise DesignError(f"{path} cannot be read ({error.strerror}); give an existing file") from error
+    if len(data) > MOST_BYTES:
+        raise DesignError(f"{path} is larger than {MOST_BYTES} bytes; give a file of one window")
+    return data

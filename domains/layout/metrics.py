@@ -1,0 +1,123 @@
+"""How far a set of cells is from real ones, how many are legal, and how much was copied."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+
+import numpy as np
+
+from domains.layout import regions, rules
+from domains.layout.cell import Cell, Rectangle
+
+NAMES: tuple[str, ...] = (
+    "raw_clean", "violations_per_shape", "dropped", "length_w1", "layer_js", "density_error", "pattern_entropy",
+    "copies",
+)  # fmt: skip
+_MOST = 2000
+"""Of a larger set, so many designs evenly apart are looked at where each one takes long."""
+
+
+def legality(designs: Sequence[Cell]) -> dict[str, float]:
+    """Share of designs that break no rule, as they came; broken rules, and dropped rectangles, by rectangle made."""
+    broken = [len(rules.violations(design)) for design in designs]
+    dropped = sum(design.dropped for design in designs)
+    made = max(sum(len(design.shapes) for design in designs) + dropped, 1)
+    return {
+        "raw_clean": float(np.mean([n == 0 for n in broken])),
+        "violations_per_shape": sum(broken) / made,
+        "dropped": dropped / made,
+    }
+
+
+def closeness(designs: Sequence[Cell], reference: Sequence[Cell]) -> dict[str, float]:
+    """Distances of the statistics of two sets, best at 0, and the designs' own `pattern_entropy`.
+
+    `length_w1` is in rectangles; `density_error` is the mean over layers of how far the mean covered share is off.
+    """
+    return {
+        "length_w1": _wasserstein([len(d.shapes) for d in designs], [len(d.shapes) for d in reference]),
+        "layer_js": _divergence(_layers(designs), _layers(reference)),
+        "density_error": float(np.abs(_mean_density(designs) - _mean_density(reference)).mean()),
+        "pattern_entropy": pattern_entropy(designs),
+    }
+
+
+def copying(designs: Sequence[Cell], known: Collection[tuple[Rectangle, ...]]) -> dict[str, float]:
+    """Share of designs whose layers cover exactly what those of some known cell cover; `known` has their `pattern`."""
+    return {"copies": float(np.mean([pattern(design) in known for design in designs]))}
+
+
+def pattern(cell: Cell) -> tuple[Rectangle, ...]:
+    """The rectangles that `regions.cover` finds: equal for cells whose layers cover the same, however they do it."""
+    boxes = (regions.cover(region).tolist() for region in layer_regions(cell))
+    return tuple(Rectangle(layer, *box) for layer, rows in enumerate(boxes) for box in rows)
+
+
+def densities(cell: Cell) -> np.ndarray:
+    """Share of the window (layers,) that each layer covers."""
+    return np.array([region.area for region in layer_regions(cell)]) / (cell.width * cell.height)
+
+
+def layer_regions(cell: Cell) -> list[regions.Region]:
+    """What each layer covers."""
+    shapes = cell.array()
+    layers = range(len(cell.rules.layers))
+    return [regions.union(shapes[shapes[:, 0] == k, 1:], cell.width, cell.height) for k in layers]
+
+
+def pattern_entropy(designs: Sequence[Cell]) -> float:
+    """Diversity in bits: entropy of the pattern complexity (cx, cy), mean over layers.
+
+    cx and cy are the numbers of different x and y at which a layer's shapes have sides (Yang et al. 2019, DeePattern,
+    Design Automation Conference, article 148). It is at most log2 of the number of designs: compare equal numbers.
+    """
+    found = [_complexities(design) for design in designs]
+    return float(np.mean([_entropy(layer) for layer in zip(*found, strict=True)]))
+
+
+def _complexities(cell: Cell) -> list[tuple[int, int]]:
+    counts = []
+    for layer in range(len(cell.rules.layers)):
+        own = [shape for shape in cell.shapes if shape.layer == layer]
+        xs, ys = ({side for shape in own for side in (shape[k], shape[k + 2])} for k in (1, 2))
+        counts.append((len(xs), len(ys)))
+    return counts
+
+
+def _entropy(items: Iterable[tuple[int, int]]) -> float:
+    counts = np.array(list(Counter(items).values()))
+    shares = counts / counts.sum()
+    return float(-(shares * np.log2(shares)).sum())
+
+
+def _wasserstein(a: Sequence[int], b: Sequence[int]) -> float:
+    """The 1-Wasserstein distance of two samples of whole numbers: the area between their distribution functions."""
+    bins = np.arange(max(*a, *b) + 2) - 0.5
+    below = [np.cumsum(np.histogram(sample, bins)[0]) / len(sample) for sample in (a, b)]
+    return float(np.abs(below[0] - below[1]).sum())
+
+
+def _layers(designs: Sequence[Cell]) -> np.ndarray:
+    """Frequencies (layers,) of rectangles on each layer, pooled over designs."""
+    counts = Counter(shape.layer for design in designs for shape in design.shapes)
+    found = np.array([counts[layer] for layer in range(len(designs[0].rules.layers))])
+    frequencies: np.ndarray = found / max(found.sum(), 1)
+    return frequencies
+
+
+def _mean_density(designs: Sequence[Cell]) -> np.ndarray:
+    few = designs[:: -(-len(designs) // _MOST)]
+    mean: np.ndarray = np.mean([densities(design) for design in few], axis=0)
+    return mean
+
+
+def _divergence(p: np.ndarray, q: np.ndarray) -> float:
+    """Jensen-Shannon divergence in nats, from 0 to ln 2 (Lin 1991, IEEE Trans. Inf. Theory 37, 145)."""
+    middle = (p + q) / 2
+    return (_relative_entropy(p, middle) + _relative_entropy(q, middle)) / 2
+
+
+def _relative_entropy(p: np.ndarray, q: np.ndarray) -> float:
+    some = p > 0
+    return float(np.sum(p[some] * np.log(p[some] / q[some])))
