@@ -10,7 +10,11 @@ from data.noise import Noise
 
 
 class Manifold(Protocol):
-    """A complete Riemannian manifold in ambient coordinates, with closed-form geodesics."""
+    """A complete Riemannian manifold in ambient coordinates, with closed-form geodesics.
+
+    Most are manifolds of one site. Where sites depend on each other they are on the last axis but one, and
+    `mask`, `[..., sites]`, says which of them are in use; all are where it is None.
+    """
 
     def exp(self, x: Tensor, v: Tensor) -> Tensor:
         """The point `[..., d]` reached from x after unit time along the geodesic with velocity v."""
@@ -18,11 +22,14 @@ class Manifold(Protocol):
     def log(self, x: Tensor, y: Tensor) -> Tensor:
         """The velocity `[..., d]` at x of the shortest geodesic that is at y after unit time."""
 
-    def project(self, x: Tensor) -> Tensor:
+    def square(self, v: Tensor, mask: Tensor | None = None) -> Tensor:
+        """The squared length of tangents, `[...]`; where sites depend on each other, each one's part in it."""
+
+    def project(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """The point of the manifold nearest to ambient coordinates `[..., d]`."""
 
-    def tangent(self, x: Tensor, v: Tensor) -> Tensor:
+    def tangent(self, x: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
         """The orthogonal projection of ambient vectors `[..., d]` onto the tangent space at x."""
 
-    def random(self, like: Tensor, rng: Noise) -> Tensor:
+    def random(self, like: Tensor, rng: Noise, mask: Tensor | None = None) -> Tensor:
         """Points of the prior, with the shape, dtype and device of `like`."""

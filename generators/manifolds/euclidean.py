@@ -18,14 +18,18 @@ class Euclidean:
         """y - x, `[..., d]`."""
         return y - x
 
-    def project(self, x: Tensor) -> Tensor:
+    def square(self, v: Tensor, mask: Tensor | None = None) -> Tensor:
+        """|v|^2, `[...]`."""
+        return v.square().sum(-1)
+
+    def project(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Every point is in the space."""
         return x
 
-    def tangent(self, x: Tensor, v: Tensor) -> Tensor:
+    def tangent(self, x: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
         """Every vector is tangent."""
         return v
 
-    def random(self, like: Tensor, rng: Noise) -> Tensor:
+    def random(self, like: Tensor, rng: Noise, mask: Tensor | None = None) -> Tensor:
         """Standard normal points with the shape of `like`."""
         return rng.normal(*like.shape).to(like)

@@ -31,15 +31,19 @@ class PositiveOrthant:
         ratio = torch.atan2(sine, cosine) / torch.where(small, 1.0, sine)
         return torch.where(small, 1.0, ratio) * across
 
-    def project(self, x: Tensor) -> Tensor:
+    def square(self, v: Tensor, mask: Tensor | None = None) -> Tensor:
+        """|v|^2, `[...]`, in radians^2."""
+        return v.square().sum(-1)
+
+    def project(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """|x| / norm, `[..., d]`."""
         return torch.nn.functional.normalize(x.abs(), dim=-1)
 
-    def tangent(self, x: Tensor, v: Tensor) -> Tensor:
+    def tangent(self, x: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
         """v without its part along x, `[..., d]`."""
         return v - (x * v).sum(-1, keepdim=True) * x
 
-    def random(self, like: Tensor, rng: Noise) -> Tensor:
+    def random(self, like: Tensor, rng: Noise, mask: Tensor | None = None) -> Tensor:
         """Uniform on the orthant (Dirichlet(1/2, ..., 1/2) as probabilities), with the shape of `like`."""
         return self.project(rng.normal(*like.shape)).to(like)
 

@@ -9,17 +9,19 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from data.space import Categorical, Real, Space
+from data.space import Categorical, Real, Rotation, Space
 from generators.base import GeneratorError
-from generators.rmf.flow_map import NEVER, SHORTEST, FlowMap
+from generators.rmf.flow_map import NEVER, SHORTEST, FlowMap, frames
 from generators.rmf.generator import RiemannianMeanFlow
 from generators.rmf.scheduler import FlowMapScheduler
 from generators.rmf.training import Recipe
 
 __all__ = ["FACTORS", "build", "load"]
 
-FACTORS = (Categorical, Real)
+FACTORS = (Categorical, Real, Rotation)
 DEFAULT = Recipe()
+RENEWAL = 0.25
+"""Chains of frames: before this time there is no shape yet whose errors fresh noise could mend."""
 
 
 def build(
@@ -28,7 +30,8 @@ def build(
     """An untrained generator for a space."""
     shortest = SHORTEST if recipe.semigroup_weight > 0 else NEVER
     flow_map = FlowMap(space.to_dict(), channels, depth, kernel, shortest)
-    return RiemannianMeanFlow(flow_map, FlowMapScheduler(space.to_dict()), recipe)
+    renewal = RENEWAL if frames(space) else 1.0
+    return RiemannianMeanFlow(flow_map, FlowMapScheduler(space.to_dict(), renewal), recipe)
 
 
 def load(folder: Path, device: torch.device) -> RiemannianMeanFlow:

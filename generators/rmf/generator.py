@@ -19,6 +19,8 @@ from generators.rmf.training import Recipe, Trainer
 
 TILE = 16
 """Designs that fly together."""
+LENGTH, RENEWAL = -1, -2
+"""Keys of the noise of lengths, and of fresh noise at steps 0, 1, ... (-2, -3, ...); guidance has 0, 1, ..."""
 
 
 class RiemannianMeanFlow:
@@ -32,6 +34,7 @@ class RiemannianMeanFlow:
         self.flow_map, self.scheduler, self.recipe = flow_map, scheduler, recipe
         self.steps = recipe.steps
         self._trainer: Trainer | None = None
+        self._lengths = torch.zeros(self.space.length, dtype=torch.int64)
 
     def to(self, device: torch.device) -> RiemannianMeanFlow:
         """The same generator with its weights on a device."""
@@ -46,9 +49,12 @@ class RiemannianMeanFlow:
         trainer = self.trainer
         self.flow_map.train()
         for batch in batches:
+            self._lengths += torch.bincount(batch["mask"].sum(1).cpu() - 1, minlength=self.space.length)
             losses = trainer.advance(batch, rng.fork(trainer.step))
             on_step(trainer.step, losses)
         self.flow_map.load_state_dict(trainer.teacher.state_dict())
+        if self._lengths[:-1].any():
+            self.flow_map.register_to_config(lengths=self._lengths.tolist())
         self.flow_map.eval()
 
     @property
@@ -60,11 +66,12 @@ class RiemannianMeanFlow:
 
     def training_state(self) -> dict[str, Any]:
         """All that the next step depends on."""
-        return self.trainer.state_dict()
+        return self.trainer.state_dict() | {"lengths": self._lengths}
 
     def resume(self, state: dict[str, Any]) -> int:
         """Take up such a state before `fit`; returns the steps already done."""
         self.trainer.load_state_dict(state)
+        self._lengths = state["lengths"].clone()
         return self.trainer.step
 
     @torch.no_grad()
@@ -101,17 +108,34 @@ class RiemannianMeanFlow:
         device = next(self.flow_map.parameters()).device
         geometry, shape = self.flow_map.geometry, (TILE, self.space.length)
         like = {name: torch.empty(*shape, width, device=device) for name, width in geometry.widths.items()}
-        x, mask = geometry.random(like, rng), torch.ones(shape, dtype=torch.bool, device=device)
+        mask = self._mask(rng).to(device)
+        x = geometry.random(like, rng, mask)
         self.scheduler.set_timesteps(steps)
         for k, (s, t) in enumerate(zip(self.scheduler.timesteps.tolist(), self.scheduler.ends.tolist(), strict=True)):
             if guidance is not None and score is not None:
                 x = guidance(self._flight(x, mask, s, t), score, rng.fork(k))
-            x = self.scheduler.step(self._endpoint(x, mask, s, t), s, x, t).prev_sample
+            renewed = self.scheduler.renews(s, t)
+            noise = geometry.random(like, rng.fork(RENEWAL - k), mask) if renewed else None
+            end = self._endpoint(x, mask, s, 1.0 if renewed else t)
+            x = self.scheduler.step(end, s, x, t, noise).prev_sample
         return geometry.state(x, mask)
 
     def _flight(self, x: Points, mask: Tensor, s: float, t: float) -> Flight:
         geometry = self.flow_map.geometry
-        return Flight(x, s, t - s, lambda y: geometry.state(self._endpoint(y, mask, s, 1.0), mask), geometry.move)
+        return Flight(
+            x,
+            s,
+            t - s,
+            finish=lambda y: geometry.state(self._endpoint(y, mask, s, 1.0), mask),
+            move=lambda y, v: geometry.move(y, v, mask),
+        )
+
+    def _mask(self, rng: DesignNoise) -> Tensor:
+        """(TILE, length) bool: as many sites in use as the designs had that it was trained on, drawn by each design."""
+        counts = torch.tensor(self.flow_map.config.lengths or [0] * (self.space.length - 1) + [1])
+        shares = counts.double().cumsum(0) / counts.sum()
+        longer = rng.fork(LENGTH).uniform(TILE, 1) >= shares[:-1]
+        return torch.nn.functional.pad(longer, (1, 0), value=True)
 
     def _endpoint(self, x: Points, mask: Tensor, s: float, t: float) -> Points:
         """x1(x, s, t) for times that all designs share."""

@@ -12,7 +12,6 @@ from torch import Tensor
 from data.noise import Noise
 from data.space import State
 from generators.rmf.flow_map import FlowMap
-from generators.rmf.geometry import squared_error
 
 LATEST = 0.99
 """Training times stay below this, because the velocity of x1-prediction is divided by 1 - s."""
@@ -23,9 +22,9 @@ def flow_matching_loss(flow_map: FlowMap, batch: State, rng: Noise) -> Tensor:
     geometry, mask = flow_map.geometry, batch["mask"]
     ones = geometry.points(batch)
     s = times(len(mask), geometry.decided, rng).to(mask.device)
-    x = geometry.along(geometry.random(ones, rng), ones, s)
+    x = geometry.along(geometry.random(ones, rng, mask), ones, s)
     predicted = geometry.log(x, flow_map.endpoint(x, mask, s, s))
-    error = squared_error(predicted, geometry.log(x, ones), mask)
+    error = geometry.squared_error(predicted, geometry.log(x, ones), mask)
     return (error / (1 - s).clamp_min(0.1).square()).mean()
 
 
@@ -34,11 +33,13 @@ def semigroup_loss(flow_map: FlowMap, teacher: FlowMap, batch: State, rng: Noise
     geometry, mask = flow_map.geometry, batch["mask"]
     ones = geometry.points(batch)
     s, r, t = (time.to(mask.device) for time in intervals(len(mask), geometry.decided, flow_map.shortest, rng))
-    x = geometry.along(geometry.random(ones, rng), ones, s)
+    x = geometry.along(geometry.random(ones, rng, mask), ones, s)
     with torch.no_grad():
         target = teacher.jump(teacher.jump(x, mask, s, r), mask, r, t)
     reached = flow_map.jump(x, mask, s, t)
-    error = squared_error(geometry.log(target, reached), {name: torch.zeros_like(y) for name, y in x.items()}, mask)
+    error = geometry.squared_error(
+        geometry.log(target, reached), {name: torch.zeros_like(y) for name, y in x.items()}, mask
+    )
     return (error / (t - s).square()).clamp_max(5).mean()
 
 

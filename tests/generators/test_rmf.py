@@ -1,6 +1,7 @@
 """Riemannian MeanFlow on problems whose answer is known."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,17 +9,22 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from data.noise import DesignNoise, StepNoise
-from data.space import Angle, Categorical, Real, Space, State
+from data.space import Angle, Categorical, Real, Rotation, Space, State
 from generators import rmf
 from generators.base import GeneratorError, Resumable
+from generators.guidance import lookahead
+from generators.manifolds.rotations import from_quaternion
 from generators.rmf.generator import RiemannianMeanFlow
-from generators.rmf.geometry import Geometry, Points, squared_error
+from generators.rmf.geometry import Geometry, Points
 from generators.rmf.objectives import flow_matching_loss, intervals, semigroup_loss, times
 from generators.rmf.scheduler import FlowMapScheduler
 from generators.rmf.training import Recipe
 
 LETTERS = Space(6, {"base": Categorical(4)})
 MIXED = Space(6, {"kind": Categorical(3), "place": Real(2, 10.0)})
+FRAMES = Space(9, {"position": Real(3, 10.0, centred=True), "rotation": Rotation()})
+LENGTHS = [0, 0, 0, 3, 0, 0, 1, 0, 4]
+"""Chains of 4, 7 and 9 frames."""
 
 
 def small(space: Space, **recipe: float) -> RiemannianMeanFlow:
@@ -33,6 +39,24 @@ def shaken(space: Space) -> RiemannianMeanFlow:
         for parameter in generator.flow_map.parameters():
             parameter += 0.3 * torch.randn_like(parameter)
     return generator
+
+
+def shaken_frames() -> RiemannianMeanFlow:
+    """The same for chains of frames of several lengths."""
+    generator = small(FRAMES)
+    with torch.no_grad():
+        for parameter in generator.flow_map.parameters():
+            parameter += 0.05 * torch.randn_like(parameter)
+    generator.flow_map.register_to_config(lengths=LENGTHS)
+    return generator
+
+
+def chains(n: int, seed: int = 0) -> State:
+    """Random chains of 4, 7 and 9 frames by turns, in the units of the space."""
+    geometry, length = Geometry(FRAMES), torch.tensor([4, 7, 9])[torch.arange(n) % 3]
+    mask = torch.arange(9).expand(n, 9) < length[:, None]
+    like = {name: torch.empty(n, 9, width) for name, width in geometry.widths.items()}
+    return geometry.state(geometry.random(like, StepNoise(seed), mask), mask)
 
 
 def draw(generator: RiemannianMeanFlow, designs: list[int], steps: int = 3) -> State:
@@ -58,11 +82,13 @@ def test_samples_are_states_of_the_space(space: Space, steps: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7, 16, 17])
-def test_a_design_is_the_same_in_any_batch(size: int) -> None:
-    generator = shaken(LETTERS)
-    together = draw(generator, list(range(40)))["base"]
-    pieces = [draw(generator, list(range(a, min(a + size, 40))))["base"] for a in range(0, 40, size)]
-    assert torch.equal(torch.cat(pieces), together)
+@pytest.mark.parametrize("made", [lambda: shaken(LETTERS), shaken_frames], ids=["letters", "frames"])
+def test_a_design_is_the_same_in_any_batch(size: int, made: Callable[[], RiemannianMeanFlow]) -> None:
+    generator = made()
+    together = draw(generator, list(range(20)))
+    pieces = [draw(generator, list(range(a, min(a + size, 20)))) for a in range(0, 20, size)]
+    for name, value in together.items():
+        assert torch.equal(torch.cat([piece[name] for piece in pieces]), value)
 
 
 def test_a_design_is_the_same_on_any_number_of_threads() -> None:
@@ -116,13 +142,14 @@ def test_the_teacher_gets_no_gradient() -> None:
 def test_sites_out_of_use_do_not_count() -> None:
     mask = torch.tensor([[True, True, False]])
     a = {"x": torch.tensor([[[1.0], [3.0], [100.0]]])}
-    assert squared_error(a, {"x": torch.zeros(1, 3, 1)}, mask).item() == pytest.approx((1 + 9) / 2)
+    geometry = Geometry(Space(3, {"x": Real(1)}))
+    assert geometry.squared_error(a, {"x": torch.zeros(1, 3, 1)}, mask).item() == pytest.approx((1 + 9) / 2)
 
 
 def test_short_jumps_follow_the_velocity() -> None:
     """Below `shortest` the end time is not looked at; a flow map of flow matching alone never looks at it."""
     flow_map, plain = shaken(LETTERS).flow_map, small(LETTERS, semigroup_weight=0.0).flow_map
-    x = flow_map.geometry.random({"base": torch.empty(2, 6, 4)}, StepNoise(0))
+    x = flow_map.geometry.random({"base": torch.empty(2, 6, 4)}, StepNoise(0), torch.ones(2, 6, dtype=torch.bool))
     mask, s = torch.ones(2, 6, dtype=torch.bool), torch.full((2,), 0.1)
     ends = {gap: flow_map.endpoint(x, mask, s, s + gap)["base"] for gap in (0.0, 0.03, 0.04)}
     assert torch.equal(ends[0.0], ends[0.03])
@@ -159,7 +186,7 @@ def test_a_letter_is_decided_half_way(letters: int) -> None:
     assert geometry.decided == 0.5
     ends = torch.arange(50).remainder(letters).expand(100, 50)
     ones = geometry.points(one_hot(ends, letters))
-    start = geometry.random(ones, StepNoise(0))
+    start = geometry.random(ones, StepNoise(0), torch.ones(100, 50, dtype=torch.bool))
     middle = geometry.along(start, ones, torch.full((100,), 0.5))["base"]
     earlier = geometry.along(start, ones, torch.full((100,), 0.3))["base"]
     assert torch.equal(middle.argmax(-1), ends)
@@ -183,7 +210,8 @@ def test_steps_compose_on_a_geodesic() -> None:
     scheduler = FlowMapScheduler(MIXED.to_dict())
     geometry = scheduler.geometry
     like = {"kind": torch.empty(3, 6, 3), "place": torch.empty(3, 6, 2)}
-    start, end = geometry.random(like, StepNoise(0)), geometry.random(like, StepNoise(1))
+    mask = torch.ones(3, 6, dtype=torch.bool)
+    start, end = geometry.random(like, StepNoise(0), mask), geometry.random(like, StepNoise(1), mask)
     reached = {}
     for steps in (1, 5):
         scheduler.set_timesteps(steps)
@@ -194,6 +222,34 @@ def test_steps_compose_on_a_geodesic() -> None:
     for name in start:
         assert torch.allclose(reached[1][name], end[name], atol=1e-5)
         assert torch.allclose(reached[5][name], end[name], atol=1e-5)
+
+
+def test_a_renewed_step_is_on_the_path_from_fresh_noise() -> None:
+    scheduler, state = FlowMapScheduler(FRAMES.to_dict(), 0.25), chains(3)
+    geometry, mask = scheduler.geometry, state["mask"]
+    end = geometry.points(state)
+    before, fresh = (geometry.random(end, StepNoise(seed), mask) for seed in (1, 2))
+    reached = scheduler.step(end, 0.5, before, 0.75, fresh).prev_sample
+    for name, expected in geometry.along(fresh, end, torch.full((3,), 0.75)).items():
+        assert torch.equal(reached[name], expected)
+
+
+def test_steps_are_renewed_from_a_time_on_but_for_the_last() -> None:
+    scheduler = FlowMapScheduler(FRAMES.to_dict(), 0.25)
+    scheduler.set_timesteps(4)
+    times = list(zip(scheduler.timesteps.tolist(), scheduler.ends.tolist(), strict=True))
+    assert [scheduler.renews(s, t) for s, t in times] == [False, True, True, False]
+    assert not any(FlowMapScheduler(FRAMES.to_dict()).renews(s, t) for s, t in times)
+    assert small(FRAMES).scheduler.config.renewal == 0.25
+    assert small(LETTERS).scheduler.config.renewal == 1.0
+
+
+def test_renewed_samples_differ_and_depend_on_the_seed_alone() -> None:
+    generator = shaken_frames()
+    first, again = (draw(generator, [0, 1, 2], steps=6)["position"] for _ in range(2))
+    assert torch.equal(first, again)
+    generator.scheduler.register_to_config(renewal=1.0)
+    assert not torch.allclose(first, draw(generator, [0, 1, 2], steps=6)["position"])
 
 
 def one_step_letters(semigroup_weight: float) -> torch.Tensor:
@@ -242,6 +298,153 @@ def test_saved_and_loaded_samples_are_equal(tmp_path: Path) -> None:
     before, after = draw(generator, [0, 1]), draw(again, [0, 1])
     assert all(torch.equal(before[name], after[name]) for name in before)
     assert not list(tmp_path.glob("*.bin")) + list(tmp_path.glob("*.pt"))
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7])
+def test_sampled_chains_are_centred_frames_of_known_lengths(steps: int) -> None:
+    state = draw(shaken_frames(), list(range(30)), steps)
+    FRAMES.check(state)
+    mask, position = state["mask"], state["position"]
+    used = mask.sum(1)
+    assert set(used.tolist()) == {4, 7, 9}
+    assert torch.equal(mask, torch.arange(9) < used[:, None])
+    assert position.sum(1).abs().max() < 1e-4
+    assert (position[~mask] == 0).all()
+    r = state["rotation"].unflatten(-1, (3, 3))
+    assert torch.allclose(r.mT @ r, torch.eye(3).expand_as(r), atol=1e-5)
+    assert torch.allclose(torch.linalg.det(r), torch.ones(30, 9), atol=1e-5)
+
+
+def test_lengths_are_as_frequent_as_in_training() -> None:
+    used = draw(shaken_frames(), list(range(320)), steps=1)["mask"].sum(1)
+    shares = torch.bincount(used, minlength=10)[1:] / 320
+    assert torch.allclose(shares, torch.tensor(LENGTHS) / 8, atol=0.06)
+
+
+def test_lengths_are_counted_saved_and_resumed(tmp_path: Path) -> None:
+    recipe = {"steps": 3, "flow_matching_steps": 2, "warm_up": 1}
+    generator, batches = small(FRAMES, **recipe), [chains(6, seed) for seed in range(3)]
+    first = small(FRAMES, **recipe)
+    first.fit(batches[:1], StepNoise(1), lambda step, losses: None)
+    generator.resume(first.training_state())
+    generator.fit(batches[1:], StepNoise(1), lambda step, losses: None)
+    generator.save(tmp_path)
+    again = rmf.load(tmp_path, torch.device("cpu"))
+    assert again.flow_map.config.lengths == [0, 0, 0, 6, 0, 0, 6, 0, 6]
+    before, after = draw(generator, [0, 1]), draw(again, [0, 1])
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+def test_chains_of_one_length_need_no_lengths() -> None:
+    generator = small(LETTERS, steps=1)
+    generator.fit([one_hot(torch.zeros(2, 6, dtype=torch.long))], StepNoise(0), lambda step, losses: None)
+    assert generator.flow_map.config.lengths is None
+
+
+def test_losses_of_chains_vanish_on_the_exact_map() -> None:
+    batch = {name: value[2:3].expand(32, *value.shape[1:]) for name, value in chains(3).items()}
+    exact = ExactMap(small(FRAMES), Geometry(FRAMES).points({k: v[:1] for k, v in batch.items()}))
+    assert flow_matching_loss(exact, batch, StepNoise(0)) < 1e-6  # type: ignore[arg-type]
+    assert semigroup_loss(exact, exact, batch, StepNoise(0)) < 1e-4  # type: ignore[arg-type]
+
+
+def test_errors_of_frames_are_in_units_of_the_prior_and_radians() -> None:
+    """A frame turned by an angle is wrong by its square; one moved is wrong by its place and by its two links."""
+    geometry = Geometry(FRAMES)
+    state = {name: value[:1] for name, value in chains(3).items()} | {"mask": torch.ones(1, 9, dtype=torch.bool)}
+    x = geometry.points(state)
+    half = from_quaternion(torch.tensor([0.9, 0.3, 0.1, -0.2]))
+    turned = {"position": x["position"], "rotation": (half @ x["rotation"].unflatten(-1, (3, 3))).flatten(-2)}
+    zero = {name: torch.zeros_like(value) for name, value in x.items()}
+    angle = 2 * torch.acos(torch.tensor(0.9) / 0.95**0.5)
+    error = geometry.squared_error(geometry.log(x, turned), zero, state["mask"])
+    assert error.item() == pytest.approx(angle.square().item(), rel=1e-4)
+    moved = zero | {"position": torch.zeros(1, 9, 3)}
+    moved["position"][0, 4, 0] = 0.22
+    error = geometry.squared_error(moved, zero, state["mask"])
+    assert error.item() == pytest.approx((0.22**2 + 2) / 9, rel=1e-4)
+
+
+def rigidly_moved(x: Points) -> Points:
+    turn = from_quaternion(torch.tensor([0.3, -1.0, 0.5, 2.0]))
+    return {
+        "position": x["position"] @ turn.T,
+        "rotation": (turn @ x["rotation"].unflatten(-1, (3, 3))).flatten(-2),
+    }
+
+
+@pytest.mark.parametrize("end", [0.3, 0.8, 1.0])
+def test_jumps_turn_with_the_chain(end: float) -> None:
+    flow_map, state = shaken_frames().flow_map, chains(6)
+    x, mask, s, t = flow_map.geometry.points(state), state["mask"], torch.full((6,), 0.3), torch.full((6,), end)
+    before = rigidly_moved(flow_map.jump(x, mask, s, t))
+    after = flow_map.jump(rigidly_moved(x), mask, s, t)
+    for name in x:
+        assert torch.allclose(before[name][mask], after[name][mask], atol=2e-5)
+
+
+class Turned:
+    """Noise whose rotations and steps are turned with the data."""
+
+    def __init__(self, seed: int) -> None:
+        self.noise = StepNoise(seed)
+
+    def uniform(self, *shape: int) -> torch.Tensor:
+        return self.noise.uniform(*shape)
+
+    def normal(self, *shape: int) -> torch.Tensor:
+        turn, drawn = torch.tensor([0.3, -1.0, 0.5, 2.0]), self.noise.normal(*shape)
+        if shape[-1] == 3:
+            return drawn @ from_quaternion(turn).T
+        a, b = turn / turn.norm(), drawn  # the quaternion a b
+        real = a[0] * b[..., :1] - (a[1:] * b[..., 1:]).sum(-1, keepdim=True)
+        imaginary = a[0] * b[..., 1:] + b[..., :1] * a[1:] + torch.linalg.cross(a[1:].expand_as(b[..., 1:]), b[..., 1:])
+        return torch.cat([real, imaginary], dim=-1)
+
+
+def test_losses_do_not_depend_on_how_the_chain_is_turned() -> None:
+    flow_map, batch = shaken_frames().flow_map, chains(6)
+    turned = rigidly_moved(batch) | {"mask": batch["mask"]}
+    a = flow_matching_loss(flow_map, batch, StepNoise(0))
+    b = flow_matching_loss(flow_map, turned, Turned(0))  # type: ignore[arg-type]
+    assert a.item() == pytest.approx(b.item(), rel=1e-4)
+    a = semigroup_loss(flow_map, flow_map, batch, StepNoise(0))
+    b = semigroup_loss(flow_map, flow_map, turned, Turned(0))  # type: ignore[arg-type]
+    assert a.item() == pytest.approx(b.item(), rel=1e-4)
+
+
+def test_sites_out_of_use_change_no_loss() -> None:
+    flow_map, batch = shaken_frames().flow_map, chains(6)
+    other = {name: torch.where(batch["mask"][..., None], batch[name], 7.0) for name in ("position", "rotation")}
+    for loss in (flow_matching_loss, lambda *known: semigroup_loss(known[0], *known)):
+        a, b = (loss(flow_map, state, StepNoise(0)) for state in (batch, other | {"mask": batch["mask"]}))
+        assert a.item() == pytest.approx(b.item(), rel=1e-5)
+
+
+def test_guidance_pulls_a_chain_together() -> None:
+    """The gradient of the look-ahead reaches the places through every frame, and steered chains stay in the space."""
+
+    def small_and_aligned(state: State) -> torch.Tensor:
+        spread = (state["position"].square().sum(-1) * state["mask"]).sum(-1) / state["mask"].sum(-1)
+        return -spread / 100 + (state["rotation"][..., 0] * state["mask"]).mean(-1)
+
+    found = {}
+    for strength in (0.0, 3.0):
+        guided = shaken_frames().sample(
+            20, 5, small_and_aligned, lookahead.build(strength), DesignNoise(0, range(20)), lambda step: None
+        )
+        FRAMES.check(guided)
+        assert guided["position"].sum(1).abs().max() < 1e-4
+        found[strength] = small_and_aligned(guided)
+    assert (found[3.0] > found[0.0]).float().mean() > 0.8
+
+
+@pytest.mark.parametrize("lengths", [[1, 2], [0] * 9, [-1] * 8 + [10], [0.5] * 9])
+def test_lengths_that_do_not_fit_are_refused(tmp_path: Path, lengths: list[float]) -> None:
+    small(FRAMES).save(tmp_path)
+    change_config(tmp_path, "config.json", lengths=lengths)
+    with pytest.raises(GeneratorError, match="holds no flow map"):
+        rmf.load(tmp_path, torch.device("cpu"))
 
 
 @pytest.mark.parametrize("name", ["config.json", "diffusion_pytorch_model.safetensors"])
@@ -303,6 +506,7 @@ def test_weights_that_do_not_fit_are_refused(tmp_path: Path, change) -> None:
         ("config.json", {"space": {"length": 3}}),
         ("scheduler_config.json", {"_class_name": "DDIMScheduler"}),
         ("scheduler_config.json", {"space": MIXED.to_dict()}),
+        ("scheduler_config.json", {"renewal": 2.0}),
     ],
 )
 def test_a_config_that_does_not_fit_is_refused(tmp_path: Path, name: str, values: dict[str, object]) -> None:
