@@ -46,14 +46,14 @@ class Scorer:
         higher = self.totals(others) > self.totals(kept)
         return [other if wins else design for design, other, wins in zip(kept, others, higher.tolist(), strict=True)]
 
-    def check_climbable(self, climber: str, needs_gradient: bool) -> None:
-        """Raise `InputError` where what climbs the score has nothing to climb, or no way to."""
+    def check_climbable(self, climber: str, needs_gradient: bool, instead: str) -> None:
+        """Raise `InputError` where what climbs the score has nothing to climb, or no way to; `instead` ends it."""
         if not self.rewards:
-            raise InputError(f"{climber} has no rewards to climb; add rewards, such as rewards.NAME.weight=1")
+            raise InputError(f"{climber} has no rewards to climb; add one, such as rewards.NAME.weight=1{instead}")
         flat = [key for key, reward in self.rewards.items() if not isinstance(reward, Differentiable)]
         if needs_gradient and flat:
             raise InputError(
-                f"guidance {climber} needs gradients, and {', '.join(flat)} has none; use best_of_n or free"
+                f"{climber} needs gradients, and {', '.join(flat)} has none; use guidance=best_of_n or guidance=free"
             )
 
     def rows(self, designs: Sequence[Any]) -> list[Row]:

@@ -59,10 +59,11 @@ def check_together(spec: RunSpec, generator: Generator, guidance: Guidance | Sel
         raise InputError(f"{name} climbs the rewards itself, without guidance {kind}; use guidance=free")
     if isinstance(guidance, Guidance) and not generator.steerable:
         raise InputError(f"{name} cannot be steered by guidance {kind}; use guidance=best_of_n or guidance=free")
-    if guidance is not None or generator.optimises:
-        scorer.check_climbable(
-            name if guidance is None else kind, isinstance(guidance, Guidance) and guidance.needs_gradient
-        )
+    if guidance is not None:
+        needs_gradient = isinstance(guidance, Guidance) and guidance.needs_gradient
+        scorer.check_climbable(f"guidance {kind}", needs_gradient, ", or use guidance=free")
+    elif generator.optimises:
+        scorer.check_climbable(name, False, "")
 
 
 def generate(spec: RunSpec, progress: Progress) -> Path:

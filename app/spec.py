@@ -118,7 +118,7 @@ LIMITS = {
     "steps": (1, 10**4),
     "twin_steps": (1, 10**4),
     "batch": (1, 10**5),
-    "seed": (0, 2**63 - 1),
+    "seed": (0, int(plugins.LARGEST)),
     "threads": (1, os.cpu_count() or 1),
     "save_every": (1, 10**9),
 }

@@ -6,6 +6,7 @@ InputError                     exit code 2: one line with the value, what is leg
 ├── data.checkpoints.CheckpointError   no such checkpoint, a damaged one, or one that does not fit
 ├── data.digests.DigestError        a shipped file that is not the one its manifest names
 ├── data.store.StoreError          a run folder that cannot be written or belongs to another run
+│   └── data.store.BusyError            one that another process is writing
 ├── domains.base.DesignError       a design, or a file that should hold one, is not valid
 ├── rewards.base.RewardError       parameters a reward cannot work with
 ├── generators.base.GeneratorError something a generator cannot do

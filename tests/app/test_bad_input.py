@@ -29,7 +29,7 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str], verb: str 
         ("domain=rna", ["rna", "dna"]),
         ("generator=gan", ["gan", "rmf"]),
         ("guidance=magic", ["magic", "free, lookahead"]),
-        ("rewards.beauty.weight=1", ["beauty", "gc_content, motif"]),
+        ("rewards.beauty.weight=1", ["beauty", "gc_content", "motif"]),
         ("rewards.gc_content.goal=1", ["goal", "target"]),
         ("rewards.gc_content.target=2", ["target", "2.0"]),
         ("rewards.gc_content.target=nan", ["target", "finite"]),
