@@ -1,0 +1,122 @@
+"""Hybrid sequences as a generator: training by its recipe, sampling unit by unit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from diffusers import DDIMScheduler
+
+from data.noise import DesignNoise, Noise
+from data.space import Space, State
+from generators.base import GeneratorError, Guidance, Score
+from generators.hybrid.heads import TIMES
+from generators.hybrid.model import HybridSequence
+from generators.hybrid.sampling import Draws, Sampler
+from generators.hybrid.training import Recipe, Trainer
+
+TILE = 16
+"""Designs that are drawn together."""
+
+
+class Hybrid:
+    """Autoregressive generation in joint discrete and continuous spaces, after Shin et al., arXiv 2601.05680."""
+
+    steerable = False
+    optimises = False
+
+    def __init__(self, model: HybridSequence, scheduler: DDIMScheduler, recipe: Recipe) -> None:
+        self.space: Space = model.space
+        self.model, self.scheduler, self.recipe = model, scheduler, recipe
+        self.steps = recipe.steps
+        self._trainer: Trainer | None = None
+
+    def to(self, device: torch.device) -> Hybrid:
+        """The same generator with its weights on a device."""
+        self.model.to(device)
+        return self
+
+    def fit(self, batches: Iterable[State], rng: Noise, on_step: Callable[[int, dict[str, float]], None]) -> None:
+        """Train on batches until they run out; then the network is the moving average of its past weights.
+
+        The noise of step k is `rng.fork(k)`, so a training that was resumed goes on as if it had never stopped.
+        """
+        trainer = self.trainer
+        self.model.train()
+        for batch in batches:
+            losses = trainer.advance(batch, rng.fork(trainer.step))
+            on_step(trainer.step, losses)
+        self.model.load_state_dict(trainer.averaged.state_dict())
+        self.model.eval()
+
+    @property
+    def trainer(self) -> Trainer:
+        """The training in progress; made when first asked for."""
+        if self._trainer is None:
+            self._trainer = Trainer(self.model, self.recipe)
+        return self._trainer
+
+    def training_state(self) -> dict[str, Any]:
+        """All that the next step depends on."""
+        return self.trainer.state_dict()
+
+    def resume(self, state: dict[str, Any]) -> int:
+        """Take up such a state before `fit`; returns the steps already done."""
+        self.trainer.load_state_dict(state)
+        return self.trainer.step
+
+    @torch.no_grad()
+    def sample(
+        self,
+        n: int,
+        steps: int,
+        score: Score | None,
+        guidance: Guidance | None,
+        rng: DesignNoise,
+        on_step: Callable[[int], None],
+    ) -> State:
+        """Draw `n` finished states; `steps` is the number of denoising steps of each unit's residuals.
+
+        Designs are drawn in tiles of one size, the last filled up with repeats: the rounding of a sum depends on the
+        shape of the tensor around it, and a design must not depend on the company it is made in.
+        """
+        if score is not None or guidance is not None:
+            raise GeneratorError("hybrid has no flight that could be steered; leave the guidance out, or use best_of_n")
+        if not 1 <= steps <= TIMES:
+            raise GeneratorError(f"steps is {steps}; it must be from 1 to {TIMES}")
+        if not self.model.transitions.any():
+            raise GeneratorError("this network has not seen any design; train it first")
+        self.scheduler.set_timesteps(steps, device=self.model.begin.device)
+        tiles = []
+        with _one_thread():
+            for first in range(0, n, TILE):
+                rows = [first + k % min(TILE, n - first) for k in range(TILE)]
+                tiles.append(self._tile(rng.take(rows)))
+                on_step(min(first + TILE, n) * steps)
+        return {name: torch.cat([tile[name] for tile in tiles])[:n] for name in tiles[0]}
+
+    def save(self, folder: Path) -> None:
+        """Write `config.json`, safetensors weights and `scheduler_config.json`."""
+        self.model.save_pretrained(folder)
+        self.scheduler.save_pretrained(folder)
+
+    def _tile(self, rng: DesignNoise) -> State:
+        vocabulary, length, device = self.model.vocabulary, self.space.length, self.model.begin.device
+        uniform = rng.uniform(TILE, length, len(vocabulary.categoricals) + vocabulary.slots)
+        normal = rng.normal(TILE, length, vocabulary.slots)
+        draws = Draws(uniform.to(device), normal.to(device))
+        return vocabulary.state(Sampler(self.model, self.scheduler).tile(draws))
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """On many threads, matrices as small as those of one unit take longer: the threads wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

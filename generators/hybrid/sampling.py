@@ -1,0 +1,125 @@
+"""Drawing a tile of sequences, unit by unit, from random numbers that were drawn beforehand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from diffusers import DDIMScheduler
+from torch import Tensor
+
+from generators.hybrid.heads import TIMES
+from generators.hybrid.model import HybridSequence
+from generators.hybrid.units import UNIT, Units
+
+
+def head_scheduler() -> DDIMScheduler:
+    """The schedule of the residuals' diffusion.
+
+    DDIM (Song et al., arXiv 2010.02502) on a cosine schedule, predicting the velocity (Salimans and Ho, arXiv
+    2202.00512); what it predicts is clipped to the bin, without which few steps leave it.
+    """
+    return DDIMScheduler(
+        num_train_timesteps=TIMES,
+        beta_schedule="squaredcos_cap_v2",
+        prediction_type="v_prediction",
+        clip_sample=True,
+        clip_sample_range=UNIT / 2,
+        timestep_spacing="trailing",
+    )
+
+
+@dataclass(frozen=True)
+class Draws:
+    """The random numbers of a tile: uniform (B, L, categorical factors + slots), normal (B, L, slots)."""
+
+    uniform: Tensor
+    normal: Tensor
+
+
+class Sampler:
+    """Draws sequences with a model; its scheduler has its timesteps set."""
+
+    def __init__(self, model: HybridSequence, scheduler: DDIMScheduler) -> None:
+        self.model, self.scheduler, self.vocabulary = model, scheduler, model.vocabulary
+
+    def tile(self, draws: Draws) -> Units:
+        """One sequence for each row; it ends by itself, or at the space's length."""
+        size, length = draws.uniform.shape[:2]
+        model, device = self.model, draws.uniform.device
+        cache, end = model.transformer.cache(size), len(model.transitions) - 1
+        units = _empty(size, length, len(self.vocabulary.categoricals), self.vocabulary.slots, device)
+        previous = torch.full((size,), end, device=device)
+        x, alive = model.begin.expand(size, -1), torch.ones(size, dtype=torch.bool, device=device)
+        for i in range(length):
+            hidden = model.transformer.step(x, cache)
+            first = self._first(hidden, i, previous, draws.uniform[:, i, 0])
+            alive = alive & (first != end)
+            if not alive.any():
+                break
+            previous = torch.where(alive, first, previous)
+            unit = self._unit(hidden, first.clamp_max(end - 1), i, units, draws)
+            for whole, part in zip(
+                (units.categories, units.values, units.used, units.mask), (*unit, alive), strict=True
+            ):
+                whole[:, i] = part
+            x = model.embed(*unit)
+        units.used.logical_and_(units.mask[..., None])
+        return units
+
+    def _first(self, hidden: Tensor, i: int, previous: Tensor, uniform: Tensor) -> Tensor:
+        """(B,) the first category of unit i or the end; only what training has seen after `previous`."""
+        logits = self.model.first_logits(hidden, torch.tensor(i, device=hidden.device))
+        logits = logits.masked_fill(self.model.transitions[previous] == 0, -torch.inf)
+        return choose(logits, uniform, self.model.config.category_temperature, self.model.config.top_p)
+
+    def _unit(self, hidden: Tensor, first: Tensor, i: int, units: Units, draws: Draws) -> tuple[Tensor, Tensor, Tensor]:
+        """Categories, values and what is used of unit i, given the first category and the units before."""
+        fields, config, kinds = self.model.fields, self.model.config, len(self.vocabulary.categoricals)
+        z, chosen = fields.with_category(hidden, 0, first), [first]
+        for j in range(1, kinds):
+            uniform = draws.uniform[:, i, j]
+            chosen.append(choose(fields.category_logits(z, j), uniform, config.category_temperature, config.top_p))
+            z = fields.with_category(z, j, chosen[-1])
+        categories = torch.stack(chosen, dim=-1)
+        used = self.vocabulary.used(categories)
+        anchors, present = self.vocabulary.split(units.values[:, i - 1])[0], units.used[:, i - 1] & (i > 0)
+        for k in range(self.vocabulary.slots):
+            logits = fields.bin_logits(z, k, anchors, present)
+            bins = choose(logits, draws.uniform[:, i, kinds + k], config.bin_temperature, config.top_p)
+            z = fields.with_bin(z, k, bins, used[:, k])
+            anchors = torch.cat([anchors, bins[:, None]], dim=-1)
+            present = torch.cat([present, used[:, k : k + 1]], dim=-1)
+        bins = anchors[:, self.vocabulary.slots :]
+        return categories, self.vocabulary.join(bins, self._residuals(z, used, draws.normal[:, i])), used
+
+    def _residuals(self, z: Tensor, used: Tensor, x: Tensor) -> Tensor:
+        """(B, slots), from noise x."""
+        if self.model.denoiser is None:
+            return x
+        for time in self.scheduler.timesteps:
+            velocity = self.model.denoiser(x, time.expand(len(x)), z, used)
+            x = self.scheduler.step(velocity, time, x).prev_sample
+        return x
+
+
+def choose(logits: Tensor, uniform: Tensor, temperature: float, top_p: float) -> Tensor:
+    """(B, n) -> (B,) classes by the inverse distribution function at uniform (B,).
+
+    Only the likeliest classes whose probabilities just reach `top_p` (Holtzman et al., arXiv 1904.09751).
+    """
+    p, classes = (logits.double() / temperature).softmax(-1).sort(dim=-1, descending=True, stable=True)
+    p = p * (p.cumsum(-1) - p < top_p)
+    total = p.cumsum(-1)
+    place = (total <= uniform[:, None].double() * total[:, -1:]).sum(-1)
+    last = (p > 0).sum(-1) - 1
+    return classes.gather(-1, torch.minimum(place, last)[:, None])[:, 0]
+
+
+def _empty(size: int, length: int, kinds: int, slots: int, device: torch.device) -> Units:
+    return Units(
+        torch.zeros(size, length, kinds, dtype=torch.long, device=device),
+        torch.zeros(size, length, slots, device=device),
+        torch.zeros(size, length, slots, dtype=torch.bool, device=device),
+        torch.zeros(size, length, dtype=torch.bool, device=device),
+    )
