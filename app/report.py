@@ -15,6 +15,9 @@ from domains.base import Domain, Overview
 MOST_PICTURES = 200
 """Designs shown, at most; the others are in `designs` and in `scores.csv` all the same."""
 
+FEW = 3
+"""Broken rules of a design that are shown at once."""
+
 STYLE = """
 :root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 18%, transparent) }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 68rem; margin: 2rem auto; padding: 0 1rem }
@@ -22,10 +25,11 @@ h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2rem }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums }
 th, td { padding: .25rem .75rem .25rem 0; text-align: right; border-bottom: 1px solid var(--line) }
 th:first-child, td:first-child { text-align: left }
+.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(20rem, 1fr)); gap: 0 2rem }
 article { border-top: 1px solid var(--line); padding: .75rem 0 }
-article p, article h3 { margin: 0 } article p { font-size: .85rem } small { font-weight: normal }
+article p, article h3 { margin: 0 } article p, details { font-size: .85rem } small { font-weight: normal }
 .bad { color: #c33 } pre { overflow-x: auto; font-size: .85rem }
-svg { max-width: 100%; height: auto } figure { margin: 0 }
+svg { max-width: 100%; height: auto; max-height: 24rem } figure { margin: 0 }
 """
 
 
@@ -65,9 +69,10 @@ def body(run: Run, domain: Domain[Any], spec: RunSpec, most: int, place: str) ->
         summary(rows),
         *overviews(domain, designs),
         f"<h2>Designs, best first</h2>{'' if len(rows) <= most else f'<p>The first {most}.</p>'}",
+        '<div class="cards">',
         *(card(row, domain, design, place) for row, design in shown),
-        "<h2>What was asked for</h2>",
-        f"<pre>{html.escape(yaml.safe_dump(spec.identity(), sort_keys=False))}</pre>",
+        "</div><details><summary>What was asked for</summary>",
+        f"<pre>{html.escape(yaml.safe_dump(spec.identity(), sort_keys=False))}</pre></details>",
     ]
 
 
@@ -110,6 +115,13 @@ def card(row: dict[str, str], domain: Domain[Any], design: Any, place: str) -> s
     links = " ".join(f'<a href="{html.escape(place)}designs/{number}{end}">{end[1:]}</a>' for end in domain.suffixes)
     shown = {name: value for name, value in row.items() if name != "design" and not name.endswith(".valid")}
     scores = " · ".join(f"{name} <b>{float(value):.4g}</b>" for name, value in shown.items())
-    broken = "".join(f'<p class="bad">{html.escape(v.message)}</p>' for v in domain.violations(design))
+    broken = [f'<p class="bad">{html.escape(violation.message)}</p>' for violation in domain.violations(design)]
+    if len(broken) > FEW:
+        broken = [
+            *broken[:FEW],
+            f"<details><summary>and {len(broken) - FEW} more</summary>",
+            *broken[FEW:],
+            "</details>",
+        ]
     heading = f"<h3>{number} <small>{links}</small></h3><p>{scores}</p>"
-    return f"<article>{heading}{domain.draw(design).decode()}{broken}</article>"
+    return f"<article>{heading}{domain.draw(design).decode()}{''.join(broken)}</article>"

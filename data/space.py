@@ -78,12 +78,14 @@ _FACTORS: dict[str, type[Factor]] = {kind.__name__: kind for kind in (Categorica
 
 @dataclass(frozen=True)
 class Space:
-    """At most `length` sites, each carrying every factor."""
+    """At most `length` sites, each carrying every factor; factors are in the order of their names."""
 
     length: int
     factors: Mapping[str, Factor]
 
     def __post_init__(self) -> None:
+        # The order decides where a network finds a factor, and a `config.json` does not keep the order it was given.
+        object.__setattr__(self, "factors", dict(sorted(self.factors.items())))
         for name, factor in self.factors.items():
             if isinstance(factor, Real) and factor.given:
                 other = self.factors.get(factor.given)

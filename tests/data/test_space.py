@@ -44,3 +44,19 @@ def test_refuses_with_the_value(name: str, value: torch.Tensor, said: str) -> No
 def test_refuses_other_descriptions(plain: object) -> None:
     with pytest.raises(SpaceError, match="not the description of a space"):
         Space.from_dict(plain)  # type: ignore[arg-type]
+
+
+def test_the_order_of_factors_is_that_of_their_names() -> None:
+    given = Space(3, {"shape": Categorical(2), "corner": Real(4)})
+    assert list(given.factors) == ["corner", "shape"]
+    assert list(Space.from_dict(json.loads(json.dumps(given.to_dict(), sort_keys=True))).factors) == ["corner", "shape"]
+
+
+def test_numbers_that_depend_on_a_category_name_it() -> None:
+    table = ((True, False), (True, True), (False, False))
+    space = Space(3, {"kind": Categorical(3), "place": Real(2, given="kind", used=table)})
+    assert Space.from_dict(json.loads(json.dumps(space.to_dict()))) == space
+    with pytest.raises(SpaceError, match=r"given 'kind', which is Categorical\(n=2\); it must be Categorical\(3\)"):
+        Space(3, {"kind": Categorical(2), "place": Real(2, given="kind", used=table)})
+    with pytest.raises(SpaceError, match="used has rows of"):
+        Real(3, given="kind", used=table)

@@ -1,0 +1,29 @@
+"""IDEAS: evolution of sequences guided by an explainable model.
+
+The paper (ICML 2026) says what it does, that critical motifs found in designs of high fitness guide the mutation of
+positions that are not critical; how, where its abstract leaves that open, is decided here.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from data.space import Categorical, Space
+from generators.base import GeneratorError
+from generators.ideas.generator import MEMBERS, Evolution
+from generators.ideas.strategy import Explained
+
+__all__ = ["FACTORS", "build"]
+
+FACTORS = (Categorical,)
+MOST_MEMBERS = 16
+
+
+def build(space: Space, budget: int = 256, start: int = 32, members: int = MEMBERS) -> Evolution:
+    """An evolution of at most `budget` measurements, the first `start` of which are of designs of the corpus.
+
+    `members` is the size of the ensemble of surrogates. Raises `GeneratorError` for numbers out of range.
+    """
+    if not 1 <= members <= MOST_MEMBERS:
+        raise GeneratorError(f"members is {members}; an ensemble has 1 to {MOST_MEMBERS}; choose e.g. {MEMBERS}")
+    return Evolution(space, budget, start, partial(Explained, members=members))

@@ -1,0 +1,97 @@
+"""Why the surrogate likes a design: what each letter adds, which positions are critical, which motifs they form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from generators.ideas.alphabet import UNUSED, Alphabet
+
+POINTS = 16
+"""Of the path from the reference to a design."""
+SHORTEST = 3
+"""Positions of a motif."""
+
+Model = Callable[[Tensor], Tensor]
+"""Cells (N, L, W) -> (N,)."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Of designs `letters` (N, L, F)."""
+
+    letters: Tensor
+    effects: Tensor
+    """(N, L, W): what a letter would add at a site in place of the one that is there; 0 for that one."""
+    criticality: Tensor
+    """(N, L, F): what is lost on average when the letter of a position is changed."""
+    critical: Tensor
+    """(N, L, F) bool: positions whose loss stands out."""
+
+
+@dataclass(frozen=True)
+class Motif:
+    """Letters (K,) of consecutive critical positions of one factor of one design, and what they are worth together."""
+
+    letters: Tensor
+    start: int
+    factor: int
+    worth: float
+    owner: int
+
+
+def attributions(model: Model, alphabet: Alphabet, letters: Tensor) -> Tensor:
+    """Integrated gradients (N, L, W) from equal probabilities to the design, less their mean over the letters.
+
+    Sundararajan et al. 2017, arXiv 1703.01365. Probabilities lie on a simplex, so only differences between letters mean
+    anything (Majdandzic et al. 2023, Genome Biology 24, 109). Those of the letters of a design add up to
+    model(design) - model(reference).
+    """
+    cells, reference = alphabet.one_hot(letters), alphabet.uniform(letters)
+    total = torch.zeros_like(cells)
+    for k in range(POINTS):
+        with torch.enable_grad():
+            point = torch.lerp(reference, cells, (k + 0.5) / POINTS).requires_grad_()
+            total += torch.autograd.grad(model(point).sum(), point)[0]
+    used = (letters != UNUSED)[..., alphabet.factor_of_cell]
+    return alphabet.centre(total / POINTS) * used
+
+
+def explain(model: Model, alphabet: Alphabet, letters: Tensor) -> Explanation:
+    """Effects of all substitutions and the critical positions of designs (N, L, F)."""
+    found = attributions(model, alphabet, letters)
+    present = found.gather(-1, alphabet.cell(letters)) * (letters != UNUSED)  # (N, L, F)
+    sizes = torch.tensor(alphabet.sizes)
+    # The mean of (present - other) over the others; attributions of all letters of a position add up to 0.
+    criticality = present * sizes / (sizes - 1).clamp(min=1)
+    effects = found - present[..., alphabet.factor_of_cell]
+    return Explanation(letters, effects, criticality, critical(criticality, letters != UNUSED))
+
+
+def critical(criticality: Tensor, used: Tensor) -> Tensor:
+    """Bool (N, L, F): positive and, smoothed over neighbours, a standard deviation above the mean of the design."""
+    flat = functional.pad(criticality.transpose(1, 2), (1, 1), mode="replicate")
+    smooth = (flat[..., :-2] + 2 * flat[..., 1:-1] + flat[..., 2:]).transpose(1, 2) / 4
+    count = used.sum((1, 2), keepdim=True).clamp(min=1)
+    mean = (smooth * used).sum((1, 2), keepdim=True) / count
+    spread = (((smooth - mean) * used).square().sum((1, 2), keepdim=True) / count).sqrt()
+    return (smooth > 0) & (smooth > mean + spread) & used
+
+
+def motifs(explanation: Explanation) -> list[Motif]:
+    """Runs of at least `SHORTEST` critical positions; all runs where none is so long.
+
+    A motif that several designs share is in the list several times, which is how often it is drawn.
+    """
+    found = []
+    edges = functional.pad(explanation.critical.transpose(1, 2).int(), (1, 1)).diff(dim=-1)  # (N, F, L + 1)
+    starts, ends = (edges == 1).nonzero().tolist(), (edges == -1).nonzero().tolist()
+    for (owner, factor, start), (_, _, end) in zip(starts, ends, strict=True):
+        worth = float(explanation.criticality[owner, start:end, factor].sum())
+        if worth > 0:
+            found.append(Motif(explanation.letters[owner, start:end, factor], start, factor, worth, owner))
+    return [motif for motif in found if len(motif.letters) >= SHORTEST] or found

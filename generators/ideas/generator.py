@@ -1,0 +1,137 @@
+"""An evolution as a generator: the designs of a run are the best that it measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from data.noise import DesignNoise, Noise, StepNoise, stable_seed
+from data.space import Space, State
+from generators.base import GeneratorError, Guidance, Score
+from generators.ideas import surrogate
+from generators.ideas.alphabet import Alphabet
+from generators.ideas.evolution import evolve
+from generators.ideas.explanation import explain
+from generators.ideas.meter import Meter
+from generators.ideas.strategy import Strategy
+
+MEMBERS = 3
+"""Of the ensemble."""
+LARGEST = 2048
+"""No budget is larger: the surrogate's cost is cubic in it."""
+
+
+@dataclass
+class _Finished:
+    """The last evolution, and what it was asked with."""
+
+    seed: int
+    rounds: int
+    score: Score
+    meter: Meter
+
+
+class Evolution:
+    """Optimises a score within a budget of measurements, whatever the strategy that decides what is measured.
+
+    The whole evolution depends on the run's seed alone. Design i is the i-th best of all that were measured, so it is
+    the same in any batch, and a run can grow.
+    """
+
+    steps = 1
+    steerable = False
+    optimises = True
+
+    def __init__(self, space: Space, budget: int, start: int, strategy: Callable[[Alphabet], Strategy]) -> None:
+        if not 2 <= budget <= LARGEST:
+            raise GeneratorError(f"budget is {budget}; it is from 2 to {LARGEST} measurements; choose e.g. 256")
+        if not 1 <= start < budget:
+            raise GeneratorError(f"start is {start}; it is from 1 to budget - 1 = {budget - 1} designs; choose fewer")
+        self.space, self.alphabet = space, Alphabet(space)
+        self.budget, self.start, self.strategy = budget, start, strategy
+        self._pool: Tensor | None = None
+        self._finished: _Finished | None = None
+
+    def to(self, device: torch.device) -> Evolution:
+        """The same generator: its networks are small, and stay on the CPU."""
+        return self
+
+    def fit(self, batches: Iterable[State], rng: Noise, on_step: Callable[[int, dict[str, float]], None]) -> None:
+        """Keep designs to start from. Nothing is learned: what is measured of them is charged to the budget."""
+        found: list[Tensor] = []
+        for batch in batches:
+            found.append(self.alphabet.letters(batch))
+            on_step(len(found), {"designs": float(sum(map(len, found)))})
+        if not sum(map(len, found)):
+            raise GeneratorError("no designs to start from; give a corpus of one or more")
+        self._pool, self._finished = torch.cat(found), None
+
+    def sample(
+        self,
+        n: int,
+        steps: int,
+        score: Score | None,
+        guidance: Guidance | None,
+        rng: DesignNoise,
+        on_step: Callable[[int], None],
+    ) -> State:
+        """The `n` designs whose ranks are `rng.designs`, after `steps` rounds that climb `score`.
+
+        Raises `GeneratorError` without a score, with guidance, or for a rank beyond what was measured.
+        """
+        if score is None:
+            raise GeneratorError("ideas optimises a score and has none; add rewards")
+        if guidance is not None:
+            raise GeneratorError("ideas climbs the score itself; use guidance=free")
+        if not 1 <= steps <= self.budget - self.start:
+            left = self.budget - self.start
+            raise GeneratorError(f"steps is {steps}: {left} measurements are left for rounds; ask for 1 to {left}")
+        self._check_ranks(rng, self.budget)
+        meter = self._evolved(steps, score, rng.seed, lambda k: on_step(k * n))
+        self._check_ranks(rng, len(meter.values))
+        on_step(n * steps)
+        return self.alphabet.state(meter.designs[meter.ranking()[list(rng.designs)]])
+
+    @property
+    def measured(self) -> tuple[State, Tensor]:
+        """All designs of the last evolution and their values (N,), in the order of measurement."""
+        meter = self._last().meter
+        return self.alphabet.state(meter.designs), meter.values
+
+    def explain(self, state: State) -> Tensor:
+        """How critical each site of designs is (N, L): what its letters are worth to a surrogate of all that was
+        measured, in standard deviations of the score."""
+        last = self._last()
+        rng = StepNoise(stable_seed("ideas", last.seed)).fork(1)
+        model = surrogate.fit(self.alphabet, last.meter.designs, last.meter.values, MEMBERS, rng)
+        return explain(model.mean, self.alphabet, self.alphabet.letters(state)).criticality.sum(-1)
+
+    def save(self, folder: Path) -> None:
+        """Raises `GeneratorError`: nothing outlives an evolution."""
+        raise GeneratorError("ideas has no weights to save; it learns within each run; use `foreshape generate`")
+
+    def _last(self) -> _Finished:
+        if self._finished is None:
+            raise GeneratorError("nothing was measured yet; call sample first")
+        return self._finished
+
+    def _evolved(self, rounds: int, score: Score, seed: int, on_round: Callable[[int], None]) -> Meter:
+        last = self._finished
+        if last is None or (last.seed, last.rounds, last.score) != (seed, rounds, score):
+            if self._pool is None:
+                raise GeneratorError("no designs to start from; call fit with a corpus first")
+            rng, meter = StepNoise(stable_seed("ideas", seed)), Meter(score, self.alphabet, self.budget)
+            evolve(meter, self._pool, self.start, rounds, self.strategy(self.alphabet), rng, on_round)
+            last = self._finished = _Finished(seed, rounds, score, meter)
+        return last.meter
+
+    def _check_ranks(self, rng: DesignNoise, most: int) -> None:
+        if max(rng.designs, default=0) >= most:
+            raise GeneratorError(
+                f"design {max(rng.designs)} was asked for and {most} are measured of a budget of {self.budget}; "
+                f"ask for n={most} or fewer, or raise budget"
+            )

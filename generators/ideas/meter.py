@@ -1,0 +1,73 @@
+"""The one way to an oracle: what was measured, and what is left of the budget."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from generators.base import GeneratorError, Score
+from generators.ideas.alphabet import Alphabet
+
+
+class BudgetError(GeneratorError):
+    """More was to be measured than the budget allows."""
+
+
+class Meter:
+    """Measures letters (N, L, F) by a score. Each distinct design is charged once; asking again is free."""
+
+    def __init__(self, score: Score, alphabet: Alphabet, budget: int) -> None:
+        self.alphabet, self.budget = alphabet, budget
+        self.designs = torch.empty(0, alphabet.space.length, len(alphabet.sizes), dtype=torch.long)
+        """(N, L, F), distinct, in the order of measurement."""
+        self.values = torch.empty(0)
+        """(N,)."""
+        self._score = score
+        self._row: dict[bytes, int] = {}
+
+    @property
+    def left(self) -> int:
+        """How many more designs can be measured."""
+        return self.budget - len(self.values)
+
+    def fresh(self, letters: Tensor) -> Tensor:
+        """The designs that have not been measured, in their order, each once."""
+        return letters[self.fresh_rows(letters)]
+
+    def fresh_rows(self, letters: Tensor) -> list[int]:
+        """The rows of `fresh`."""
+        rows: dict[bytes, int] = {}
+        for i, key in enumerate(_keys(letters)):
+            if key not in self._row:
+                rows.setdefault(key, i)
+        return list(rows.values())
+
+    def measure(self, letters: Tensor) -> Tensor:
+        """The values (N,) of designs; those not measured before are charged.
+
+        Raises `BudgetError`, and measures nothing, where they are more than what is left.
+        """
+        fresh = self.fresh(letters)
+        if len(fresh) > self.left:
+            raise BudgetError(f"{len(fresh)} new designs with {self.left} of {self.budget} calls left; raise budget")
+        if len(fresh):
+            self._charge(fresh)
+        return self.values[[self._row[key] for key in _keys(letters)]]
+
+    def ranking(self) -> Tensor:
+        """Rows of `designs` (N,), the best first; of equal ones that which was measured first."""
+        return self.values.sort(descending=True, stable=True).indices
+
+    def _charge(self, fresh: Tensor) -> None:
+        with torch.no_grad():
+            values = self._score(self.alphabet.state(fresh)).float().cpu()
+        if values.shape != (len(fresh),) or not values.isfinite().all():
+            bad = int((~values.isfinite()).sum())
+            raise GeneratorError(f"score of {len(fresh)} designs has shape {tuple(values.shape)}, {bad} not finite")
+        self._row |= {key: len(self.values) + i for i, key in enumerate(_keys(fresh))}
+        self.designs = torch.cat([self.designs, fresh])
+        self.values = torch.cat([self.values, values])
+
+
+def _keys(letters: Tensor) -> list[bytes]:
+    return [row.tobytes() for row in letters.numpy()]

@@ -1,0 +1,119 @@
+"""What is measured next: designs varied by the explanation of a surrogate, chosen by its predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from data.noise import StepNoise
+from generators.ideas import operators, selection, surrogate
+from generators.ideas.alphabet import Alphabet
+from generators.ideas.explanation import Explanation, explain, motifs
+from generators.ideas.meter import Meter
+from generators.ideas.surrogate import Surrogate
+
+TRUSTED = 0.2
+"""With less trust in the surrogate its explanation is noise, and mutation is plain."""
+FEWEST, MOST = 10, 40
+"""Elites; a fifth of what was measured in between."""
+CANDIDATES = 1024
+"""Varied designs of a round, from which the batch is chosen."""
+SHARES: Mapping[str, float] = {"protect": 0.4, "graft": 0.3, "recombine": 0.2, "leak": 0.1}
+"""Of the operators at first. A leak changes any position, so that no mistake about critical ones lasts."""
+FLOOR = 0.05
+"""The least share of an operator later."""
+
+
+class Strategy(Protocol):
+    """Decides what one evolution measures next."""
+
+    def propose(self, meter: Meter, n: int, rng: StepNoise) -> Tensor:
+        """At most `n` designs (n, L, F); those that were measured before are passed over."""
+
+
+class Credit:
+    """Shares of operators by probability matching (Thierens 2005, GECCO): in proportion to their rate of success."""
+
+    def __init__(self, shares: Mapping[str, float]) -> None:
+        self.trials = torch.ones(len(shares))
+        self.successes = torch.tensor(list(shares.values()))
+
+    def shares(self) -> Tensor:
+        """(K,), each at least `FLOOR`."""
+        rate = self.successes / self.trials
+        return FLOOR + (1 - FLOOR * len(rate)) * rate / rate.sum()
+
+    def add(self, operators: Tensor, better: Tensor) -> None:
+        """Operators (N,) of measured designs, and whether each design was better than its parent."""
+        self.trials += torch.bincount(operators, minlength=len(self.trials))
+        self.successes += torch.bincount(operators[better], minlength=len(self.trials))
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Varied designs (N, L, F), the operator that made each (N,) and the value of its parent (N,)."""
+
+    letters: Tensor
+    operator: Tensor
+    before: Tensor
+
+    def take(self, rows: Tensor | list[int]) -> Candidates:
+        """Some of them."""
+        return Candidates(self.letters[rows], self.operator[rows], self.before[rows])
+
+
+class Explained:
+    """Keeps the critical motifs of good designs, writes them into other ones, and mutates what is not critical."""
+
+    def __init__(self, alphabet: Alphabet, members: int) -> None:
+        self.alphabet, self.members = alphabet, members
+        self.credit = Credit(SHARES)
+        self.trust: list[float] = []
+        """In the surrogate of each round."""
+        self._asked: Candidates | None = None
+
+    def propose(self, meter: Meter, n: int, rng: StepNoise) -> Tensor:
+        """At most `n` distinct designs that were not measured."""
+        if self._asked is not None:
+            self.credit.add(self._asked.operator, meter.measure(self._asked.letters) > self._asked.before)
+        model = surrogate.fit(self.alphabet, meter.designs, meter.values, self.members, rng.fork(0))
+        self.trust.append(model.trust)
+        elites = selection.elites(meter, min(MOST, max(FEWEST, len(meter.values) // 5)))
+        parents = operators.choose(_fitness(meter.values[elites]), CANDIDATES, rng.fork(1))
+        if model.trust < TRUSTED:
+            self._asked = None
+            return meter.fresh(self._plain(meter.designs[elites[parents]], rng.fork(2)))[:n]
+        varied = self._vary(model, meter, elites, parents, rng.fork(2))
+        self._asked = varied.take(selection.batch(varied.letters, *model.predict(varied.letters), n))
+        return self._asked.letters
+
+    def _vary(self, model: Surrogate, meter: Meter, elites: Tensor, parents: Tensor, rng: StepNoise) -> Candidates:
+        """Distinct designs that were not measured, each made by one operator from the elite that is its parent."""
+        why = explain(model.mean, self.alphabet, meter.designs[elites])
+        operator = operators.choose(self.credit.shares(), len(parents), rng)
+        letters = self._apply(why, model.trust, operator, parents, rng)
+        rows = meter.fresh_rows(letters)
+        return Candidates(letters, operator, meter.values[elites[parents]]).take(rows)
+
+    def _apply(self, why: Explanation, trust: float, operator: Tensor, parents: Tensor, rng: StepNoise) -> Tensor:
+        alphabet, made = self.alphabet, why.letters[parents]
+        protect, graft, recombine, leak = (operator == i for i in range(len(SHARES)))
+        guided = operators.protected(alphabet, why, trust)[parents[protect]]
+        made[protect] = operators.mutate(alphabet, made[protect], guided, rng)
+        made[leak] = self._plain(made[leak], rng)
+        made[graft] = operators.graft(alphabet, why, motifs(why), parents[graft], rng)
+        donors = (rng.uniform(int(recombine.sum())) * len(why.letters)).long()
+        made[recombine] = operators.recombine(why, parents[recombine], donors)
+        return made
+
+    def _plain(self, letters: Tensor, rng: StepNoise) -> Tensor:
+        return operators.mutate(self.alphabet, letters, self.alphabet.uniform(letters), rng)
+
+
+def _fitness(values: Tensor) -> Tensor:
+    """Chances of elites to be parents: exponential in their value, by the standard deviation among them."""
+    return (values / values.std(correction=0).clamp(min=1e-9)).softmax(0)

@@ -1,0 +1,275 @@
+"""IDEAS as a generator: what it promises whatever the score is, and that it finds what is there to be found."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from data.noise import DesignNoise, StepNoise
+from data.space import Categorical, Real, Space, State
+from generators import ideas
+from generators.base import GeneratorError, Score
+from generators.ideas import random_search
+from generators.ideas.generator import Evolution
+
+LETTERS = Space(16, {"base": Categorical(4)})
+PAIRS = Space(5, {"kind": Categorical(3), "tone": Categorical(2)})
+MOTIF = torch.tensor([1, 0, 3, 2, 1])
+
+
+def states(space: Space, n: int, seed: int = 0, shortest: int | None = None) -> State:
+    """Random designs, of random lengths from `shortest` where it is given."""
+    rng = torch.Generator().manual_seed(seed)
+    lengths = torch.randint(shortest or space.length, space.length + 1, (n,), generator=rng)
+    mask = torch.arange(space.length) < lengths[:, None]
+    made = {"mask": mask}
+    for name, factor in space.factors.items():
+        letters = torch.randint(factor.width, (n, space.length), generator=rng)
+        made[name] = torch.nn.functional.one_hot(letters, factor.width).float() * mask[..., None]
+    return made
+
+
+def additive(state: State) -> Tensor:
+    """Each site has a letter it likes, by an amount of its own."""
+    sites = torch.arange(state["base"].shape[1])
+    liked = state["base"][:, sites, (3 * sites + 1) % 4]
+    return (liked * (1 + sites % 3)).sum(-1)
+
+
+def planted(state: State) -> Tensor:
+    """The best share of the motif's letters at any place."""
+    windows = state["base"].argmax(-1).unfold(1, len(MOTIF), 1)
+    return (windows == MOTIF).float().mean(-1).amax(-1)
+
+
+def fitted(generator: Evolution, pool: State | None = None) -> Evolution:
+    generator.fit([states(generator.space, 40) if pool is None else pool], StepNoise(0), lambda step, losses: None)
+    return generator
+
+
+def ours(space: Space = LETTERS, budget: int = 48, start: int = 16) -> Evolution:
+    return fitted(ideas.build(space, budget, start))
+
+
+def draw(generator: Evolution, ranks: range, score: Score = additive, seed: int = 3, rounds: int = 2) -> State:
+    noise = DesignNoise(seed, ranks)
+    return generator.sample(len(ranks), rounds, score, None, noise, lambda step: None)
+
+
+class Counted:
+    """A score that remembers how many designs it was asked about."""
+
+    def __init__(self, score: Score) -> None:
+        self.score, self.designs = score, 0
+
+    def __call__(self, state: State) -> Tensor:
+        self.designs += len(state["mask"])
+        return self.score(state)
+
+
+@pytest.mark.parametrize("build", [ideas.build, random_search.mutation, random_search.designs])
+@pytest.mark.parametrize(("budget", "start", "rounds"), [(40, 16, 3), (17, 16, 1), (20, 1, 19)])
+def test_the_budget_is_spent_exactly_on_distinct_designs(
+    build: Callable[..., Evolution], budget: int, start: int, rounds: int
+) -> None:
+    counted, pool = Counted(planted), states(LETTERS, 10)
+    doubled = {name: torch.cat([value, value]) for name, value in pool.items()}
+    generator = fitted(build(LETTERS, budget, start), doubled)
+    state = draw(generator, range(budget), counted, rounds=rounds)
+    LETTERS.check(state)
+    assert counted.designs == budget
+    assert len(torch.unique(state["base"], dim=0)) == budget
+
+
+def test_ranks_are_the_best_measured_first() -> None:
+    generator = ours()
+    state = draw(generator, range(48))
+    scores = additive(state).tolist()
+    designs, values = generator.measured
+    assert scores == sorted(values.tolist(), reverse=True)
+    order = [int((designs["base"] == design).all((1, 2)).nonzero()) for design in state["base"]]
+    assert all(a < b for (a, s), (b, t) in pairwise(zip(order, scores, strict=True)) if s == t)
+
+
+def test_a_design_is_the_same_in_any_batch_and_costs_nothing_twice() -> None:
+    counted, generator = Counted(additive), ours()
+    together = draw(generator, range(20), counted)["base"]
+    pieces = [draw(generator, range(a, a + 5), counted)["base"] for a in range(0, 20, 5)]
+    alone = draw(ours(), range(7, 9), additive)["base"]
+    assert torch.equal(torch.cat(pieces), together)
+    assert torch.equal(alone, together[7:9])
+    assert counted.designs == 48
+
+
+def test_another_score_seed_or_corpus_is_another_evolution() -> None:
+    generator = ours()
+    first = draw(generator, range(48))
+    assert float(planted(draw(generator, range(1), planted))) >= float(planted(first).max())
+    assert not torch.equal(draw(generator, range(48), seed=4)["base"], first["base"])
+    fitted(generator, states(LETTERS, 40, seed=9))
+    assert not torch.equal(draw(generator, range(48))["base"], first["base"])
+
+
+def fingerprint() -> str:
+    return hashlib.sha256(draw(ours(), range(48))["base"].numpy().tobytes()).hexdigest()
+
+
+def test_same_designs_in_another_process() -> None:
+    code = "from tests.generators.test_ideas import fingerprint; print(fingerprint())"
+    here = fingerprint()
+    for seed in {"1", "2"} - {os.environ.get("PYTHONHASHSEED")}:
+        found = subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=Path(__file__).parents[2],
+        )
+        assert found.stdout.strip() == here
+
+
+@pytest.mark.parametrize(
+    "space", [Space(3, {"base": Categorical(2)}), Space(1, {"a": Categorical(3), "b": Categorical(2)})]
+)
+@pytest.mark.parametrize("build", [ideas.build, random_search.mutation, random_search.designs])
+def test_a_small_space_is_measured_whole(build: Callable[..., Evolution], space: Space) -> None:
+    size = 8 if space.length == 3 else 6
+    generator = fitted(build(space, 64, 4), states(space, 2))
+
+    def first(state: State) -> Tensor:
+        return next(iter(state.values()))[:, 0, 0]
+
+    state = draw(generator, range(size), first)
+    letters = generator.alphabet.letters(state)
+    assert len(torch.unique(letters, dim=0)) == size
+    with pytest.raises(GeneratorError, match=f"design {size} .* {size} are measured of a budget of 64.*n={size}"):
+        draw(generator, range(size + 1), first)
+
+
+def test_lengths_and_factors_are_those_of_the_pool() -> None:
+    pool = states(PAIRS, 30, shortest=2)
+    generator = fitted(ideas.build(PAIRS, 60, 20), pool)
+
+    def score(state: State) -> Tensor:
+        wanted = state["kind"][..., 2] + 2 * state["tone"][..., 1]
+        return wanted.sum(-1) / state["mask"].sum(-1)
+
+    state = draw(generator, range(60), score)
+    PAIRS.check(state)
+    assert {tuple(row) for row in state["mask"].tolist()} <= {tuple(row) for row in pool["mask"].tolist()}
+    assert len(torch.unique(state["mask"], dim=0)) > 1
+    for name in ("kind", "tone"):
+        assert torch.equal(state[name].sum(-1), state["mask"].float())
+    assert score(state).max() > score(pool).max()
+
+
+@pytest.mark.parametrize("score", [lambda state: torch.zeros(len(state["mask"])), lambda state: -additive(state) - 1e6])
+def test_plateaus_and_scores_below_zero(score: Score) -> None:
+    state = draw(ours(), range(48), score)
+    assert len(torch.unique(state["base"], dim=0)) == 48
+
+
+def test_one_design_to_start_from() -> None:
+    generator = fitted(ideas.build(LETTERS, 30, 1), states(LETTERS, 1))
+    assert additive(draw(generator, range(1), rounds=4)) > additive(states(LETTERS, 1))
+
+
+def best(build: Callable[..., Evolution], score: Score, seed: int) -> float:
+    generator = fitted(build(LETTERS, 112, 32), states(LETTERS, 40, seed))
+    return float(score(draw(generator, range(1), score, seed, rounds=5)))
+
+
+@pytest.mark.parametrize("score", [additive, planted])
+def test_finds_more_than_random_search(score: Score) -> None:
+    seeds = range(5)
+    mine = median(best(ideas.build, score, seed) for seed in seeds)
+    assert mine >= median(best(random_search.mutation, score, seed) for seed in seeds)
+    assert mine > median(best(random_search.designs, score, seed) for seed in seeds)
+
+
+def test_explains_what_the_score_likes() -> None:
+    """Sites weigh 1, 2, 3, 1, 2, 3 …; only designs with the letters they like are asked about."""
+    generator = ours(budget=200, start=120)
+    fitted(generator, states(LETTERS, 200))
+    draw(generator, range(1))
+    liked = states(LETTERS, 1)
+    sites = torch.arange(16)
+    liked["base"] = torch.nn.functional.one_hot((3 * sites + 1) % 4, 4).float()[None]
+    criticality = generator.explain(liked)[0]
+    assert criticality.shape == (16,)
+    assert criticality[sites % 3 == 2].mean() > criticality[sites % 3 == 0].mean() > 0
+
+
+def test_progress_ends_with_all_steps() -> None:
+    heard: list[int] = []
+    generator = ours()
+    for _ in range(2):
+        generator.sample(5, 3, additive, None, DesignNoise(0, range(5)), heard.append)
+    assert heard == [5, 10, 15, 15, 15]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"budget": 1}, "budget is 1; it is from 2 to 2048"),
+        ({"budget": 5000}, "budget is 5000"),
+        ({"start": 0}, "start is 0; it is from 1 to budget - 1 = 255"),
+        ({"budget": 20, "start": 20}, "start is 20"),
+        ({"members": 0}, "members is 0; an ensemble has 1 to 16"),
+    ],
+)
+def test_impossible_parameters_are_refused(arguments: dict[str, int], words: str) -> None:
+    with pytest.raises(GeneratorError, match=words):
+        ideas.build(LETTERS, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"score": None}, "add rewards"),
+        ({"guidance": object()}, "guidance=free"),
+        ({"steps": 0}, "steps is 0.* 1 to 32"),
+        ({"steps": 33}, "steps is 33.* 1 to 32"),
+        ({"score": lambda state: torch.full((len(state["mask"]),), torch.nan)}, "16 not finite"),
+        ({"score": lambda state: torch.zeros(())}, r"shape \(\)"),
+    ],
+)
+def test_impossible_runs_are_refused(arguments: dict[str, Any], words: str) -> None:
+    given: dict[str, Any] = {"n": 1, "steps": 2, "score": additive, "guidance": None}
+    with pytest.raises(GeneratorError, match=words):
+        ours().sample(**given | arguments, rng=DesignNoise(0, [0]), on_step=lambda step: None)
+
+
+def test_ranks_beyond_the_budget_cost_nothing() -> None:
+    counted = Counted(additive)
+    with pytest.raises(
+        GeneratorError, match="design 48 was asked for and 48 are measured.*n=48 or fewer, or raise budget"
+    ):
+        draw(ours(), range(49), counted)
+    assert counted.designs == 0
+
+
+def test_what_it_cannot_do_yet_is_said(tmp_path: Path) -> None:
+    generator = ideas.build(LETTERS)
+    with pytest.raises(GeneratorError, match="call fit"):
+        draw(generator, range(1))
+    with pytest.raises(GeneratorError, match="call sample"):
+        generator.explain(states(LETTERS, 1))
+    with pytest.raises(GeneratorError, match="give a corpus"):
+        generator.fit([], StepNoise(0), lambda step, losses: None)
+    with pytest.raises(GeneratorError, match="no weights"):
+        generator.save(tmp_path)
+    with pytest.raises(GeneratorError, match="Categorical"):
+        ideas.build(Space(4, {"place": Real(2)}))

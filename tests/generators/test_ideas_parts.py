@@ -1,0 +1,240 @@
+"""The parts of IDEAS against closed forms and brute force."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from data.noise import StepNoise
+from data.space import Categorical, Space
+from generators.ideas import operators, selection, surrogate
+from generators.ideas.alphabet import UNUSED, Alphabet
+from generators.ideas.explanation import Explanation, Motif, attributions, critical, explain, motifs
+from generators.ideas.meter import BudgetError, Meter
+from generators.ideas.strategy import FLOOR, Credit
+from tests.generators.test_ideas import PAIRS, additive, states
+
+BASES = Alphabet(Space(16, {"base": Categorical(4)}))
+BOTH = Alphabet(PAIRS)
+
+
+def letters(alphabet: Alphabet, n: int, shortest: int | None = None, seed: int = 0) -> Tensor:
+    return alphabet.letters(states(alphabet.space, n, seed, shortest))
+
+
+def model(cells: Tensor) -> Tensor:
+    """Smooth, and not additive."""
+    weights = torch.linspace(-1, 1, cells[0].numel()).sin()
+    return torch.tanh((cells.flatten(1) * weights).sum(-1)) + 0.1 * cells[..., 0].sum(-1).square()
+
+
+@pytest.mark.parametrize("alphabet", [BASES, BOTH], ids=["one factor", "two factors"])
+def test_letters_and_states_are_the_same(alphabet: Alphabet) -> None:
+    state = states(alphabet.space, 20, shortest=1)
+    found = alphabet.letters(state)
+    assert ((found == UNUSED) == ~state["mask"][..., None]).all()
+    back = alphabet.state(found)
+    assert set(back) == set(state)
+    assert all(torch.equal(back[name], state[name]) for name in state)
+
+
+@pytest.mark.parametrize("alphabet", [BASES, BOTH], ids=["one factor", "two factors"])
+def test_attributions_are_complete_and_lie_on_the_simplex(alphabet: Alphabet) -> None:
+    designs = letters(alphabet, 12, shortest=3)
+    found = attributions(model, alphabet, designs)
+    gained = model(alphabet.one_hot(designs)) - model(alphabet.uniform(designs))
+    assert torch.allclose((found * alphabet.one_hot(designs)).sum((1, 2)), gained, atol=0.01)
+    for part in alphabet.split(found):
+        assert torch.allclose(part.sum(-1), torch.zeros(part.shape[:-1]), atol=1e-6)
+    assert (found[(designs == UNUSED)[..., 0]] == 0).all()
+
+
+@pytest.mark.parametrize("alphabet", [BASES, BOTH], ids=["one factor", "two factors"])
+def test_a_linear_model_is_explained_exactly(alphabet: Alphabet) -> None:
+    """Criticality is the mean loss over all substitutions, and effects are their gains, by trying each of them."""
+    weights = torch.randn(alphabet.space.length, sum(alphabet.sizes), generator=torch.Generator().manual_seed(0))
+    designs = letters(alphabet, 4, shortest=3)
+    why = explain(lambda cells: (cells * weights).sum((1, 2)), alphabet, designs)
+    effects = alphabet.split(why.effects)
+    for row, site, factor in (designs != UNUSED).nonzero().tolist():
+        tried = []
+        for letter in range(alphabet.sizes[factor]):
+            other = designs[row].clone()
+            other[site, factor] = letter
+            tried.append(
+                float(((alphabet.one_hot(other[None]) - alphabet.one_hot(designs[row][None])) * weights).sum())
+            )
+        assert effects[factor][row, site].tolist() == pytest.approx(tried, abs=1e-4)
+        loss = -sum(tried) / (alphabet.sizes[factor] - 1)
+        assert float(why.criticality[row, site, factor]) == pytest.approx(loss, abs=1e-4)
+
+
+def test_a_planted_motif_is_critical() -> None:
+    criticality = 0.2 * torch.randn(50, 60, 1, generator=torch.Generator().manual_seed(0))
+    criticality[:, 20:28] += 1
+    found = critical(criticality, torch.ones(50, 60, 1, dtype=torch.bool))[..., 0]
+    assert found[:, 20:28].float().mean() > 0.9
+    assert found[:, 20:28].sum() / found.sum() > 0.8
+    assert not critical(-criticality.abs(), torch.ones(50, 60, 1, dtype=torch.bool)).any()
+
+
+def test_motifs_are_the_runs_of_critical_positions() -> None:
+    why = explanation([[0, 0, 1, 1, 1, 0, 1, 0], [1, 1, 1, 1, 0, 0, 0, 0]])
+    found = motifs(why)
+    assert [(m.owner, m.start, len(m.letters), m.worth) for m in found] == [(0, 2, 3, 3.0), (1, 0, 4, 4.0)]
+    assert torch.equal(found[0].letters, why.letters[0, 2:5, 0])
+    assert [(m.start, len(m.letters)) for m in motifs(explanation([[0, 0, 1, 0, 0, 0, 1, 1]]))] == [(2, 1), (6, 2)]
+
+
+def explanation(marks: list[list[int]]) -> Explanation:
+    """Of random designs of length 8 whose marked positions are critical."""
+    mask = torch.tensor(marks)[..., None]
+    alphabet = Alphabet(Space(8, {"base": Categorical(4)}))
+    designs = letters(alphabet, len(marks))
+    return Explanation(designs, torch.zeros(len(marks), 8, 4), mask.float(), mask.bool())
+
+
+def test_a_graft_spares_critical_positions_and_finds_the_best_place() -> None:
+    alphabet, why = Alphabet(Space(8, {"base": Categorical(4)})), explanation([[0, 0, 0, 1, 0, 0, 0, 0]])
+    why.letters[0, :, 0] = 0
+    why.effects[0, 4:7, 1:] = torch.eye(3)
+    motif = Motif(torch.tensor([1, 2, 3]), 1, 0, 1.0, 0)
+    made = operators.graft(alphabet, why, [motif], torch.zeros(40, dtype=torch.long), StepNoise(0))[..., 0]
+    assert {tuple(row) for row in made.tolist()} == {(0, 1, 2, 0, 0, 0, 0, 0), (0, 0, 0, 0, 1, 2, 3, 0)}
+
+
+def test_recombination_keeps_what_is_critical() -> None:
+    why = explanation([[1, 1, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0, 1, 1]])
+    why.letters[0], why.letters[1] = 0, 3
+    why.letters[1, 5:] = UNUSED
+    made = operators.recombine(why, torch.tensor([0, 1]), torch.tensor([1, 0]))[..., 0]
+    assert made.tolist() == [[0, 0, 3, 3, 3, 0, 0, 0], [0, 0, 0, 0, 0, UNUSED, UNUSED, UNUSED]]
+
+
+@pytest.mark.parametrize("alphabet", [BASES, BOTH], ids=["one factor", "two factors"])
+def test_mutation_changes_some_letters_and_no_length(alphabet: Alphabet) -> None:
+    designs = letters(alphabet, 400, shortest=2)
+    made = operators.mutate(alphabet, designs, alphabet.uniform(designs), StepNoise(0))
+    changed = (made != designs).sum((1, 2))
+    assert 1 <= int(changed.min()) <= int(changed.max()) <= alphabet.positions // 2
+    assert (changed == 1).float().mean() > 0.4
+    assert torch.equal(made == UNUSED, designs == UNUSED)
+    assert (made < torch.tensor(alphabet.sizes)).all()
+    assert ((made != designs) | (designs == UNUSED)).any(0).all()
+
+
+def test_mutation_follows_its_weights() -> None:
+    designs = torch.zeros(4000, 16, 1, dtype=torch.long)
+    weights = torch.zeros(4000, 16, 4)
+    weights[:, 3, 1], weights[:, 3, 2], weights[:, 9, 3], weights[:, 5, 0] = 1, 2, 3, 100
+    made = operators.mutate(BASES, designs, weights, StepNoise(1))[..., 0]
+    assert (made[:, [i for i in range(16) if i not in (3, 9)]] == 0).all()
+    only_three = made[(made[:, 9] == 0)][:, 3]
+    assert float((only_three == 2).float().mean()) == pytest.approx(2 / 3, abs=0.05)
+    single = made[(made > 0).sum(-1) == 1]
+    assert float((single[:, 9] > 0).float().mean()) == pytest.approx(1 / 2, abs=0.05)
+
+
+def test_protection_is_in_proportion_to_trust() -> None:
+    alphabet, why = Alphabet(Space(8, {"base": Categorical(4)})), explanation([[1, 1, 1, 1, 0, 0, 0, 0]])
+    assert torch.allclose(operators.protected(alphabet, why, 0.0), (alphabet.one_hot(why.letters) == 0) / 24, atol=1e-6)
+    assert (operators.protected(alphabet, why, 1.0)[:, :4] == 0).all()
+    half = operators.protected(alphabet, why, 0.5)
+    assert float(half[:, :4].sum() / half[:, 4:].sum()) == pytest.approx(0.5)
+
+
+def test_draws_have_the_chances_of_their_weights() -> None:
+    drawn = torch.bincount(operators.choose(torch.tensor([1.0, 0.0, 3.0, 0.0]), 8000, StepNoise(0)), minlength=4) / 8000
+    assert drawn.tolist() == pytest.approx([0.25, 0, 0.75, 0], abs=0.02)
+
+
+def test_shares_follow_success_and_none_dies() -> None:
+    credit = Credit({"a": 0.5, "b": 0.3, "c": 0.2})
+    assert credit.shares().tolist() == pytest.approx([FLOOR + (1 - 3 * FLOOR) * share for share in (0.5, 0.3, 0.2)])
+    for _ in range(50):
+        credit.add(torch.tensor([0, 0, 1, 1, 2]), torch.tensor([False, False, True, True, False]))
+    shares = credit.shares()
+    assert float(shares.sum()) == pytest.approx(1)
+    assert shares[1] > 0.85
+    assert shares.min() >= FLOOR
+
+
+def test_the_meter_charges_each_design_once_and_never_overdraws() -> None:
+    asked: list[int] = []
+
+    def score(state: dict[str, Tensor]) -> Tensor:
+        asked.append(len(state["mask"]))
+        return additive(state)
+
+    meter, designs = Meter(score, BASES, 10), letters(BASES, 12)
+    twice = designs[[0, 1, 1, 0, 2]]
+    assert torch.equal(meter.measure(twice), additive(BASES.state(twice)))
+    assert meter.left == 7
+    assert torch.equal(meter.fresh(designs[[3, 0, 3, 4]]), designs[[3, 4]])
+    with pytest.raises(BudgetError, match="8 new designs with 7 of 10 calls left"):
+        meter.measure(designs[3:11])
+    assert meter.left == 7
+    meter.measure(designs[:10])
+    meter.measure(designs[:10])
+    assert (asked, meter.left) == ([3, 7], 0)
+
+
+def test_a_surrogate_learns_and_says_how_far_to_trust_it() -> None:
+    designs = letters(BASES, 200)
+    values = additive(BASES.state(designs))
+    model = surrogate.fit(BASES, designs[:150], values[:150], 3, StepNoise(0))
+    mean, spread = model.predict(designs[150:])
+    assert surrogate.spearman(mean, values[150:]) > 0.6
+    assert model.trust > 0.6
+    assert spread.shape == (50,)
+    shuffled = values[:150][StepNoise(1).uniform(150).argsort()]
+    assert surrogate.fit(BASES, designs[:150], shuffled, 3, StepNoise(0)).trust < 0.3
+
+
+@pytest.mark.parametrize("values", [[1.0] * 6, [0.0, 1.0] * 3, [5.0]])
+def test_nothing_is_learned_from_too_few_values(values: list[float]) -> None:
+    designs = letters(BASES, len(values))
+    model = surrogate.fit(BASES, designs, torch.tensor(values), 3, StepNoise(0))
+    assert model.trust == 0
+    assert model.mean(BASES.one_hot(designs)).isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "wanted"),
+    [
+        ([1, 2, 3], [10, 20, 30], 1.0),
+        ([1, 2, 3], [3, 2, 1], -1.0),
+        ([1, 1, 1], [1, 2, 3], 0.0),
+        ([], [], 0.0),
+        ([1, 2, 2, 3], [1, 3, 2, 4], 3 / 10**0.5),
+    ],
+)
+def test_rank_correlation(a: list[float], b: list[float], wanted: float) -> None:
+    assert surrogate.spearman(torch.tensor(a, dtype=torch.float), torch.tensor(b, dtype=torch.float)) == pytest.approx(
+        wanted, abs=1e-5
+    )
+
+
+def test_elites_are_the_best_that_are_apart() -> None:
+    meter, designs = Meter(additive, BASES, 40), letters(BASES, 20)
+    near = designs.clone()
+    near[:, 0] = (near[:, 0] + 1) % 4
+    meter.measure(torch.cat([designs, near]))
+    kept = selection.elites(meter, 8)
+    assert len(kept) == 8
+    values = meter.values[kept].tolist()
+    assert values == sorted(values, reverse=True)
+    chosen = meter.designs[kept]
+    assert all(int(selection.distances(chosen[:i], chosen[i]).min()) >= 2 for i in range(1, 8))
+    assert float(meter.values.max()) == values[0]
+
+
+def test_a_batch_is_good_uncertain_and_apart() -> None:
+    designs = torch.zeros(4, 16, 1, dtype=torch.long)
+    designs[1, 0] = 1
+    designs[2, :8] = 1
+    mean, none = torch.tensor([1.0, 0.95, 0.9, 0.0]), torch.zeros(4)
+    assert selection.batch(designs, mean, none, 2).tolist() == [0, 2]
+    assert selection.batch(designs, mean, torch.tensor([0.0, 0.0, 0.0, 9.0]), 1).tolist() == [3]
+    assert sorted(selection.batch(designs, mean, none, 9).tolist()) == [0, 1, 2, 3]
