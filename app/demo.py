@@ -17,7 +17,10 @@ RUNS: Mapping[str, tuple[str, ...]] = {
     ),
     "protein": ("domain=protein", "generator=rmf", "guidance=lookahead"),
     "svg": ("domain=svg", "generator=hybrid"),
-    "layout": ("domain=layout", "generator=hybrid", "guidance=best_of_n"),
+    "layout": (
+        "domain=layout", "generator=hybrid", "guidance=best_of_n", "rewards.density.weight=1",
+        "rewards.density.target=0.4",
+    ),
 }  # fmt: skip
 """Folder of a run -> what is asked for."""
 EACH = 8
