@@ -60,7 +60,7 @@ class Surrogate:
 
 @torch.no_grad()
 def fit(alphabet: Alphabet, letters: Tensor, values: Tensor, members: int, rng: Noise) -> Surrogate:
-    """Train on designs (N, L, F) and their values (N,). Each member is shown a bootstrap sample, and judged by the rest."""
+    """Train on designs (N, L, F) and their values (N,), each member on a bootstrap sample; the rest judge it."""
     centres = alphabet.one_hot(letters).flatten(1)
     kernel = _kernel(alphabet, centres, centres)
     counts = _bootstrap(len(values), members, rng)
@@ -86,7 +86,8 @@ def spearman(a: Tensor, b: Tensor) -> float:
 
 def standard(values: Tensor) -> Tensor:
     """Normal scores (N,) of values (N,): what matters is which design is better, and no outlier hides the others."""
-    return torch.special.ndtri((_ranks(values) - 0.5) / len(values))
+    scores: Tensor = torch.special.ndtri((_ranks(values) - 0.5) / len(values))
+    return scores
 
 
 def _ranks(x: Tensor) -> Tensor:

@@ -55,10 +55,10 @@ class FlowMap(ModelMixin, ConfigMixin):  # type: ignore[misc]
     def endpoint(self, x: Points, mask: Tensor, s: Tensor, t: Tensor) -> Points:
         """The predicted x1(x, s, t) for times s <= t of shape (B,).
 
-        A jump that is shorter than `shortest`, or that starts when the end is decided, is a step along the velocity,
-        x1(x, s, s): there the recursion of the semigroup identity ends on what flow matching has learned.
+        A jump that is shorter than `shortest`, or that starts less than that before the end is decided, is a step along
+        the velocity, x1(x, s, s): there the recursion of the semigroup identity ends on what flow matching has learned.
         """
-        t = torch.where((t - s < self.shortest) | (s >= self.geometry.decided), s, t)
+        t = torch.where((t - s < self.shortest) | (s > self.geometry.decided - self.shortest), s, t)
         return self.geometry.heads(self._raw(x, mask, s, t), mask)
 
     def jump(self, x: Points, mask: Tensor, s: Tensor, t: Tensor) -> Points:

@@ -255,7 +255,7 @@ def test_impossible_runs_are_refused(arguments: dict[str, Any], words: str) -> N
 def test_ranks_beyond_the_budget_cost_nothing() -> None:
     counted = Counted(additive)
     with pytest.raises(
-        GeneratorError, match="design 48 was asked for and 48 are measured.*n=48 or fewer, or raise budget"
+        GeneratorError, match=r"design 48 was asked for and 48 are measured.*n=48 or fewer, or raise budget"
     ):
         draw(ours(), range(49), counted)
     assert counted.designs == 0
