@@ -10,11 +10,14 @@ from domains.base import DesignError
 from domains.protein import geometry, ramachandran, residues, rules, secondary
 from domains.protein.residues import CA, Protein
 
-BACKBONE_NAMES: tuple[str, ...] = ("ca_bonds", "bond_error", "clash_free", "rama_outliers", "rg_error", "ss_error")
+BACKBONE_NAMES: tuple[str, ...] = (
+    "ca_bonds", "bond_error", "clash_free", "rama_outliers", "diversity", "rg_error", "ss_error",
+)  # fmt: skip
 SEQUENCE_NAMES: tuple[str, ...] = ("aa_js", "dipeptide_js", "exact_copies")
 CA_STEP, CA_TOLERANCE = 3.8, 0.2
 RADIUS_FACTOR, RADIUS_EXPONENT = 2.2, 0.38
 """Of compact chains (Skolnick, Kolinski and Ortiz 1997, J. Mol. Biol. 265, 217), in angstrom."""
+_NEIGHBOURS = 8
 _STATES = secondary.HELIX + secondary.STRAND + secondary.COIL
 _QUANTILES = (np.arange(200) + 0.5) / 200
 
@@ -26,6 +29,7 @@ def of_backbones(designs: Sequence[Protein], reference: Sequence[Protein]) -> di
     bond_error     mean distance of C-N bonds from their ideal length, in angstrom
     clash_free     share of designs without a clash of CA atoms, see `rules.CLASH`
     rama_outliers  share of residues outside the allowed region, see `ramachandran.outliers`
+    diversity      mean root mean square difference of the CA-CA distances of two designs, see `diversity`
     rg_error       first Wasserstein distance between the radii of gyration of the sets, each over `typical_radius`
     ss_error       total variation distance between the shares of helix, strand and coil
     """
@@ -38,6 +42,7 @@ def of_backbones(designs: Sequence[Protein], reference: Sequence[Protein]) -> di
         "bond_error": _mean(np.abs(bonds - geometry.C_N)),
         "clash_free": float(np.mean([len(rules.clashes(chain)) == 0 for chain in chains])),
         "rama_outliers": _outliers(designs, chains),
+        "diversity": diversity(chains),
         "rg_error": _wasserstein(_relative_radii(designs), _relative_radii(reference)),
         "ss_error": float(np.abs(_states(designs) - _states(reference)).sum() / 2),
     }
@@ -58,6 +63,20 @@ def of_sequences(
         "dipeptide_js": divergence(_words(made, 2), _words(real, 2)),
         "exact_copies": float(np.mean([design.letters in known for design in designs])),
     }
+
+
+def diversity(chains: Sequence[np.ndarray]) -> float:
+    """Mean over pairs of the dRMSD of their first residues, as many as both have, in angstrom; 0 for a single chain.
+
+    A pair is a chain and one of the `_NEIGHBOURS` after it, the first coming after the last.
+    """
+    maps = [np.linalg.norm(chain[:, None, CA] - chain[None, :, CA], axis=-1) for chain in chains]
+    n = len(maps)
+    pairs = [(maps[i], maps[(i + k) % n]) for k in range(1, min(n, _NEIGHBOURS + 1)) for i in range(n)]
+    shared = [min(len(a), len(b)) for a, b in pairs]
+    return _mean(
+        np.array([np.sqrt(((a[:m, :m] - b[:m, :m]) ** 2).mean()) for (a, b), m in zip(pairs, shared, strict=True)])
+    )
 
 
 def radius_of_gyration(atoms: np.ndarray) -> float:

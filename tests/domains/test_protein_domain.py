@@ -14,7 +14,7 @@ from data import corpora
 from data.space import State
 from domains import protein
 from domains.base import DesignError, Overview
-from domains.protein import Protein, corpus, frames, geometry, ramachandran, residues
+from domains.protein import Protein, corpus, frames, geometry, metrics, ramachandran, residues
 
 FRAMES = protein.build()
 SEQUENCES = protein.build("sequence")
@@ -323,3 +323,13 @@ def test_letters_follow_their_models() -> None:
 
     assert repeats(made["markov1"]) == pytest.approx(repeats(train), rel=0.15)
     assert repeats(made["independent"]) < 0.9 * repeats(train)
+
+
+def test_diversity_is_that_of_shapes() -> None:
+    chains = [design.atoms() for design in protein.build().corpus("val")[:5]]
+    turned = chains[0] @ np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]], np.float32) + 7
+    assert metrics.diversity(chains[:1]) == 0
+    assert metrics.diversity([chains[0], turned]) == pytest.approx(0, abs=1e-3)
+    maps = [np.linalg.norm(c[:, None, 1] - c[None, :, 1], axis=-1)[:40, :40] for c in chains]
+    pairs = [np.sqrt(((a - b) ** 2).mean()) for i, a in enumerate(maps) for b in maps[:i]]
+    assert metrics.diversity([chain[:40] for chain in chains]) == pytest.approx(np.mean(pairs), rel=1e-4)
