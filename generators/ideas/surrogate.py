@@ -14,9 +14,9 @@ from torch import Tensor
 from data.noise import Noise
 from generators.ideas.alphabet import Alphabet
 
-REACH = 0.25
+REACH = 0.5
 """Share of the positions that differ between two designs whose values correlate by 1 / e."""
-NOISE = 0.05
+NOISE = 0.01
 """Variance that is not explained, as a share of that of the values."""
 FEWEST_VALUES = 3
 """With fewer distinct values there is nothing to learn."""
