@@ -24,7 +24,7 @@ def domain() -> dna.Dna:
 
 @pytest.mark.parametrize("length", [128, 256, 512])
 def test_legal_lengths_give_a_space_of_that_length(length: int) -> None:
-    assert str(dna.build(length).space) == f"{length} x (base: Categorical(n=4))"
+    assert str(dna.build(length).space) == f"{length} x (base: Categorical(4))"
 
 
 @pytest.mark.parametrize("length", [0, -1, 127, 513])
