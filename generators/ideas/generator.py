@@ -57,7 +57,7 @@ class Evolution:
         self._finished: _Finished | None = None
 
     def to(self, device: torch.device) -> Evolution:
-        """The same generator: its networks are small, and stay on the CPU."""
+        """The same generator: what it computes is little, and stays on the CPU."""
         return self
 
     def fit(self, batches: Iterable[State], rng: Noise, on_step: Callable[[int, dict[str, float]], None]) -> None:
@@ -103,8 +103,10 @@ class Evolution:
         return self.alphabet.state(meter.designs), meter.values
 
     def explain(self, state: State) -> Tensor:
-        """How critical each site of designs is (N, L): what its letters are worth to a surrogate of all that was
-        measured, in standard deviations of the score."""
+        """How critical each site of designs is (N, L): the loss of normal score when its letters are changed.
+
+        By a surrogate that is trained on all that the last evolution measured.
+        """
         last = self._last()
         rng = StepNoise(stable_seed("ideas", last.seed)).fork(1)
         model = surrogate.fit(self.alphabet, last.meter.designs, last.meter.values, MEMBERS, rng)

@@ -111,8 +111,7 @@ def _bootstrap(rows: int, members: int, rng: Noise) -> Tensor:
 def _inverse(kernel: Tensor, counts: Tensor) -> Tensor:
     """(K, K) of the designs that were drawn; one that was drawn k times has a k-th of the noise."""
     shown = counts > 0
+    covariance = kernel[shown][:, shown] + torch.diag(NOISE / counts[shown])
     inverse = torch.zeros_like(kernel)
-    inverse[shown[:, None] & shown] = torch.linalg.inv(
-        kernel[shown][:, shown] + torch.diag(NOISE / counts[shown])
-    ).flatten()
+    inverse[shown[:, None] & shown] = torch.linalg.inv(covariance).flatten()
     return inverse

@@ -192,6 +192,44 @@ def test_a_surrogate_learns_and_says_how_far_to_trust_it() -> None:
     assert surrogate.fit(BASES, designs[:150], shuffled, 3, StepNoise(0)).trust < 0.3
 
 
+def test_a_member_is_a_gaussian_process() -> None:
+    """Mean and variance of the one member, from the textbook's formulas on the rows that it was shown, in float64."""
+    designs = letters(BASES, 30)
+    values, asked = additive(BASES.state(designs)), letters(BASES, 9, seed=1)
+    model = surrogate.fit(BASES, designs, values, 1, StepNoise(0))
+    shown = model.weights[:, 0] != 0
+    counts = torch.bincount((StepNoise(0).uniform(1, 30)[0] * 30).long(), minlength=30)
+    assert torch.equal(shown, counts > 0)
+
+    def kernel(a: Tensor, b: Tensor) -> Tensor:
+        hamming = (a[:, None] != b).sum((2, 3)).double()
+        return (-hamming / (surrogate.REACH * 16)).exp()
+
+    noise = torch.diag(surrogate.NOISE / counts[shown].double())
+    inverse = torch.linalg.inv(kernel(designs[shown], designs[shown]) + noise)
+    near = kernel(asked, designs[shown])
+    mean, spread = model.predict(asked)
+    assert torch.allclose(mean.double(), near @ inverse @ surrogate.standard(values)[shown].double(), atol=1e-3)
+    assert torch.allclose(spread.double().square(), 1 - (near @ inverse @ near.T).diagonal(), atol=1e-3)
+
+
+def test_normal_scores_are_those_of_the_order() -> None:
+    found = surrogate.standard(torch.tensor([3.0, 1e9, -5.0, 3.0]))
+    assert found[0] == found[3]
+    assert found[2] < found[0] < found[1]
+    assert float(found[1]) == pytest.approx(1.1503, abs=1e-3)
+    assert float(found.sum()) == pytest.approx(0, abs=1e-5)
+
+
+def test_doubt_grows_with_the_distance_to_what_was_measured() -> None:
+    designs = letters(BASES, 60)
+    model = surrogate.fit(BASES, designs, additive(BASES.state(designs)), 3, StepNoise(0))
+    near = designs.clone()
+    near[:, 0] = (near[:, 0] + 1) % 4
+    known, close, far = (float(model.predict(x)[1].mean()) for x in (designs, near, letters(BASES, 60, seed=5)))
+    assert known < close < far < 1.5
+
+
 @pytest.mark.parametrize("values", [[1.0] * 6, [0.0, 1.0] * 3, [5.0]])
 def test_nothing_is_learned_from_too_few_values(values: list[float]) -> None:
     designs = letters(BASES, len(values))
