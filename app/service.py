@@ -17,7 +17,7 @@ from data.errors import InputError
 from data.noise import DesignNoise, stable_seed
 from data.store import Run, runs_folder
 from domains.base import Domain
-from generators.base import Generator, Guidance, Selection
+from generators.base import Generator, Guidance, Limited, Selection
 
 Progress = Callable[[str, int, int], None]
 """Hears what is being done, how much of it is done and how much there is."""
@@ -55,6 +55,8 @@ def prepare(spec: RunSpec) -> Prepared:
 def check_together(spec: RunSpec, generator: Generator, guidance: Guidance | Selection | None, scorer: Scorer) -> None:
     """Raise `InputError` where a guidance or a generator asks for what the other, or the rewards, do not give."""
     name, kind = spec.generator.name, spec.guidance.name
+    if isinstance(generator, Limited) and spec.n > generator.most:
+        raise InputError(f"n is {spec.n}; {name} makes at most {generator.most}; lower n, or raise generator.budget")
     if guidance is not None and generator.optimises:
         raise InputError(f"{name} climbs the rewards itself, without guidance {kind}; use guidance=free")
     if isinstance(guidance, Guidance) and not generator.steerable:

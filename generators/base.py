@@ -58,6 +58,13 @@ class Selection(Protocol):
     candidates: int
 
 
+@runtime_checkable
+class Limited(Protocol):
+    """A generator that cannot draw any number of designs."""
+
+    most: int
+
+
 class Generator(Protocol):
     """Learns a distribution over states of one space and draws from it."""
 

@@ -31,6 +31,7 @@ def test_a_domain_that_it_cannot_make_is_refused() -> None:
         (["domain=protein", "generator=ideas", "guidance=lookahead"], "climbs the rewards itself.*guidance=free"),
         (["domain=dna", "generator=ideas", "~rewards.gc_content"], "no rewards to climb"),
         (["domain=svg", "generator=hybrid", "guidance=lookahead"], "cannot be steered.*best_of_n"),
+        (["domain=dna", "generator=ideas", "generator.budget=64", "n=65"], "n is 65; ideas makes at most 64"),
         (["domain=dna", "generator=ideas", "checkpoint=dna-rmf"], "needs none; leave it out"),
         (["domain=dna", "guidance=best_of_n", "guidance.candidates=0"], "candidates is 0; it must be from 1"),
         (["domain=dna", "guidance=best_of_n", "~rewards.gc_content"], "no rewards to climb"),
@@ -39,7 +40,7 @@ def test_a_domain_that_it_cannot_make_is_refused() -> None:
 def test_what_does_not_fit_together_is_said(
     overrides: list[str], message: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.run(["generate", *overrides, "n=1", f"out={tmp_path / 'run'}"]) == 2
+    assert cli.run(["generate", "n=1", *overrides, f"out={tmp_path / 'run'}"]) == 2
     error = capfd.readouterr().err
     assert len(error.splitlines()) == 1
     assert re.search(message, error)
