@@ -68,7 +68,7 @@ def provenance(path: Path) -> dict[str, str]:
         packed = MMCIF2Dict(io.StringIO(text)).get(_CATEGORY, [""])
     except Exception as error:  # as in `read`
         raise DesignError(f"{path} cannot be read as .cif ({error!s:.100}); export it again") from error
-    return files.unpack_lines(packed[0].splitlines())
+    return files.unpack_lines(line.strip() for line in packed[0].splitlines())
 
 
 def write(design: Protein, path: Path, told: Mapping[str, str]) -> None:
@@ -208,7 +208,8 @@ def _mmcif(design: Protein, told: Mapping[str, str], name: str) -> str:
         "_struct_asym.entity_id": "1",
     }
     if told:
-        table[_CATEGORY] = "\n".join(["", *files.pack_lines(told, _PDB_WIDTH)])
+        # Each line begins with a space: a semicolon at its beginning would end the text.
+        table[_CATEGORY] = "\n ".join(["", *files.pack_lines(told, _PDB_WIDTH)])
     for category, rows in (("pdbx_poly_seq_scheme", _scheme(design)), ("atom_site", _atom_sites(design))):
         columns = list(rows)
         table |= {f"_{category}.{key}": [row[key] for row in columns] for key in columns[0]}

@@ -71,6 +71,14 @@ def test_any_provenance_is_kept(suffix: str, told: dict[str, str]) -> None:
         assert domain.read(path) == design
 
 
+@pytest.mark.parametrize("suffix", FRAMES.suffixes)
+def test_provenance_of_any_length_is_kept(tmp_path: Path, suffix: str) -> None:
+    """A semicolon that ends a word may come first on a line, where mmCIF ends a text."""
+    for length in range(40, 160):
+        FRAMES.write(_protein(2), tmp_path / f"d{suffix}", {"key": "x" * length, "more": "y"})
+        assert FRAMES.provenance(tmp_path / f"d{suffix}") == {"key": "x" * length, "more": "y"}
+
+
 @pytest.mark.parametrize("suffix", [*FRAMES.suffixes, ".fasta"])
 @pytest.mark.parametrize("stem", ["000017", "a b;c=d", "x" * 60, "é", "_"])
 def test_any_file_name_will_do(tmp_path: Path, stem: str, suffix: str) -> None:
