@@ -74,8 +74,9 @@ class Scorer:
 
 def scorer(domain: Domain[Any], name: str, rewards: Mapping[str, Weighted]) -> Scorer:
     """Build the rewards of a run; raises `InputError` for one that is not for this domain."""
+    for key in rewards:
+        legal = getattr(plugins.returned("reward", key), "domains", (name,))
+        if name not in legal:
+            raise InputError(f"reward {key} scores {', '.join(legal)}, not {name}; choose another reward")
     built = {key: plugins.build("reward", key, entry.parameters, domain) for key, entry in rewards.items()}
-    for key, reward in built.items():
-        if name not in reward.domains:
-            raise InputError(f"reward {key} scores {', '.join(reward.domains)}, not {name}; choose another reward")
     return Scorer(domain, built, {key: entry.weight for key, entry in rewards.items()})

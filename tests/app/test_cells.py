@@ -28,6 +28,8 @@ def test_a_domain_that_it_cannot_make_is_refused() -> None:
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
+        (["domain=protein", "rewards.density.weight=1"], "reward density scores layout, not protein"),
+        (["domain=dna", "rewards.protparam.weight=1"], "reward protparam scores protein, not dna"),
         (["domain=protein", "generator=ideas", "guidance=lookahead"], "climbs the rewards itself.*guidance=free"),
         (["domain=dna", "generator=ideas", "~rewards.gc_content"], "no rewards to climb"),
         (["domain=svg", "generator=hybrid", "guidance=lookahead"], "cannot be steered.*best_of_n"),
