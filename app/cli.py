@@ -167,6 +167,8 @@ def _export(words: list[str]) -> int:
     parser.add_argument("--to", required=True)
     parser.add_argument("--format")
     given = parser.parse_args(words)
+    if not given.to:
+        raise SpecError("--to names no folder; give --to DIR")
     suffix = None if given.format is None else f".{given.format.removeprefix('.')}"
     print(f"{Run.find(given.run).export(Path(given.to), suffix)} files in {given.to}")
     return 0

@@ -64,11 +64,11 @@ def evaluate(spec: EvaluateSpec, progress: Progress) -> dict[str, Any]:
 
 
 def table(result: Mapping[str, Any], columns: Sequence[str] = ()) -> str:
-    """The rows as a Markdown table of some of the metrics, or of all."""
-    columns = columns or list(result["rows"][0]["metrics"])
+    """The rows as a Markdown table of some of the metrics, or of all; empty where a row has not measured one."""
+    columns = columns or list(dict.fromkeys(name for row in result["rows"] for name in row["metrics"]))
     lines = ["| method | steps | n | " + " | ".join(columns) + " |", "| --- " * (len(columns) + 3) + "|"]
     for row in result["rows"]:
-        cells = [f"{row['metrics'][name]:.4g}" for name in columns]
+        cells = [f"{row['metrics'][name]:.4g}" if name in row["metrics"] else "" for name in columns]
         lines.append(f"| {row['method']} | {row['steps'] or ''} | {row['n']} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

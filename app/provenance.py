@@ -51,12 +51,15 @@ def of_run(spec: RunSpec, checkpoint: Path | None) -> dict[str, Any]:
 
 def restored(path: Path) -> dict[str, Any]:
     """The spec inside an exported file, as plain data; raises `InputError` for a file that has none."""
-    refusals = []
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is not a regular file; give one that foreshape wrote")
+    refusals = {}
     for name in plugins.names("domain"):
+        domain = plugins.build("domain", name, {})
         try:
-            notes = plugins.build("domain", name, {}).provenance(path)
+            notes = domain.provenance(path)
         except DesignError as error:
-            refusals.append(error)
+            refusals[error] = path.suffix.lower() in domain.suffixes
             continue
         try:
             plain = json.loads(notes.get("spec", "null"))
@@ -65,7 +68,7 @@ def restored(path: Path) -> dict[str, Any]:
         if not isinstance(plain, dict):
             raise InputError(f"{path} carries no spec of a run; give a file that foreshape wrote")
         return from_plain(RunSpec, plain | {"out": None}).identity()
-    raise refusals[0]
+    raise max(refusals, key=lambda error: refusals[error])  # the one of the domain whose kind of file it is
 
 
 @lru_cache

@@ -110,6 +110,31 @@ def test_a_file_without_a_spec(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert name in refused([str(tmp_path / name)], capsys, "restore")
 
 
+@pytest.mark.parametrize(
+    ("name", "said"), [("x.svg", "x.svg"), ("x.gds", "x.gds"), ("x.cif", "x.cif"), ("x.pdb", "x.pdb")]
+)
+def test_a_file_is_refused_by_the_domain_of_its_kind(tmp_path: Path, capsys, name: str, said: str) -> None:
+    (tmp_path / name).write_bytes(b"junk")
+    line = refused([str(tmp_path / name)], capsys, "restore")
+    assert said in line
+    assert "promoter" not in line
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "x.gb")
+    assert "not a regular file" in refused([str(tmp_path / "x.gb")], capsys, "restore")
+
+
+def test_a_demo_leaves_other_folders_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "spec.yaml").write_text("n: 1")
+    assert "holds spec.yaml; give one that is new" in refused([str(tmp_path)], capsys, "demo")
+    assert [path.name for path in tmp_path.iterdir()] == ["spec.yaml"]
+
+
+def test_an_export_names_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "give --to DIR" in refused([str(tmp_path), "--to", ""], capsys, "export")
+
+
 def test_guidance_without_rewards(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     line = refused([*arguments, "guidance=lookahead", "~rewards.gc_content"], capsys)
     assert "guidance=free" in line

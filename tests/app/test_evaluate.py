@@ -44,6 +44,11 @@ def test_every_metric_is_in_the_table(result: dict) -> None:
     assert f"{result['rows'][0]['metrics']['kmer6_js']:.4g}" in lines[2]
 
 
+def test_rows_of_several_domains_share_a_table() -> None:
+    found = [{"method": m, "steps": 1, "n": 2, "metrics": {m: 0.5}} for m in ("a", "b")]
+    assert table({"rows": found}).splitlines()[2:] == ["| a | 1 | 2 | 0.5 |  |", "| b | 1 | 2 |  | 0.5 |"]
+
+
 def rows(js: float) -> dict[tuple[str, int], dict[str, float]]:
     """The rows the goals ask for; `js` is that of RMF in 4 steps, twice that in 1."""
     rest = {"tata_enrichment": 2.5, "exact_copies": 0.0, "near_copies": 0.0}
