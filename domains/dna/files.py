@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import io
-import os
 import re
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import quote, unquote
 
 from Bio import SeqIO
 from Bio.Seq import Seq
 from Bio.SeqFeature import SeqFeature, SimpleLocation
 from Bio.SeqRecord import SeqRecord
 
+from domains import files
 from domains.base import DesignError
 from domains.dna import letters, motifs
 
 FORMATS = {".fasta": "fasta", ".fa": "fasta", ".gb": "genbank", ".gbk": "genbank"}
 MOST_BYTES = 1 << 20
 """No file of one promoter is larger."""
-_PLAIN = "/:,@()[]{}'\"*!?|$"  # characters that stay readable in provenance; white space and ; = % never do
 _LINE = 60
 
 
@@ -36,28 +34,22 @@ def provenance(path: Path) -> dict[str, str]:
     """What `write` was told about the design in a file; empty for a file that came from elsewhere."""
     record = _record(path)
     if FORMATS[path.suffix.lower()] == "fasta":
-        return _unpack(record.description.split()[1:])
+        return files.unpack(record.description.split()[1:])
     lines = str(record.annotations.get("comment", "")).splitlines()
-    return _unpack("".join(lines).split(";"))
+    return files.unpack_lines(lines)
 
 
 def write(design: str, path: Path, told: Mapping[str, str], length: int) -> None:
     """Write one design in the format of the suffix; the file appears whole or not at all."""
     kind = _format(path)
     _check(design, length, "the design")
-    name = re.sub(r"[^A-Za-z0-9_.-]", "_", path.stem)[:16] or "design"
-    text = _fasta(design, name, told) if kind == "fasta" else _genbank(design, name, told)
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        part.write_text(text, encoding="ascii")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    make = _fasta if kind == "fasta" else _genbank
+    files.write_text(path, make(design, files.name(path), told))
 
 
 def _fasta(design: str, name: str, told: Mapping[str, str]) -> str:
     rows = [design[i : i + _LINE] for i in range(0, len(design), _LINE)]
-    return "\n".join([" ".join([f">{name}", *_pack(told)]), *rows, ""])
+    return "\n".join([" ".join([f">{name}", *files.pack(told)]), *rows, ""])
 
 
 def _genbank(design: str, name: str, told: Mapping[str, str]) -> str:
@@ -66,8 +58,7 @@ def _genbank(design: str, name: str, told: Mapping[str, str]) -> str:
     record.annotations["topology"] = "linear"
     record.annotations["data_file_division"] = "SYN"
     if told:
-        words = (f"{word};" for word in _pack(told))
-        record.annotations["comment"] = "\n".join(w[i : i + _LINE] for w in words for i in range(0, len(w), _LINE))
+        record.annotations["comment"] = "\n".join(files.pack_lines(told, _LINE))
     record.features = [_feature(hit) for hit in motifs.hits(design)]
     note = "transcription starts at the base after this one, +1"
     record.features.append(_annotate("misc_feature", len(design) - 1, len(design), 1, {"note": [note]}))
@@ -88,15 +79,6 @@ def _annotate(kind: str, start: int, end: int, strand: int, qualifiers: dict[str
     return SeqFeature(place, type=kind, qualifiers=qualifiers)
 
 
-def _pack(told: Mapping[str, str]) -> list[str]:
-    return [f"{quote(key, safe='')}={quote(value, safe=_PLAIN)}" for key, value in told.items()]
-
-
-def _unpack(words: Iterable[str]) -> dict[str, str]:
-    pairs = (word.partition("=") for word in words)
-    return {unquote(key): unquote(value) for key, equals, value in pairs if equals}
-
-
 def _format(path: Path) -> str:
     try:
         return FORMATS[path.suffix.lower()]
@@ -108,7 +90,7 @@ def _format(path: Path) -> str:
 
 def _record(path: Path) -> SeqRecord:
     kind = _format(path)
-    text = _text(path)
+    text = files.read_text(path, MOST_BYTES, "promoter")
     try:
         records: list[SeqRecord] = list(SeqIO.parse(io.StringIO(text), kind))
     except Exception as error:  # Biopython's parsers raise whatever their internals raise on a broken file
@@ -117,20 +99,6 @@ def _record(path: Path) -> SeqRecord:
     if len(records) != 1:
         raise DesignError(f"{path} holds {len(records)} {kind} records; one is read; give each record its own file")
     return records[0]
-
-
-def _text(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise DesignError(f"{path} cannot be read ({error.strerror}); give an existing file") from error
-    if len(content) > MOST_BYTES:
-        raise DesignError(f"{path} is larger than {MOST_BYTES} bytes; give a file of one promoter")
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise DesignError(f"{path} has byte {content[error.start]:#04x} at {error.start}; give a text file") from error
 
 
 def _sequence(path: Path, record: SeqRecord) -> str:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from domains.dna import letters, motifs
+from domains.statistics import divergence
 
 NAMES: tuple[str, ...] = (
     "kmer4_js", "kmer6_js", "tata_enrichment", "gc_error", "motif_profile_js",
@@ -23,8 +24,8 @@ _CHUNK = 2048
 def closeness(designs: np.ndarray, reference: np.ndarray) -> dict[str, float]:
     """Distances of the statistics of two sets, best at 0; and the designs' own `tata_enrichment` and `diversity`."""
     return {
-        "kmer4_js": _divergence(_kmers(designs, 4), _kmers(reference, 4)),
-        "kmer6_js": _divergence(_kmers(designs, 6), _kmers(reference, 6)),
+        "kmer4_js": divergence(_kmers(designs, 4), _kmers(reference, 4)),
+        "kmer6_js": divergence(_kmers(designs, 6), _kmers(reference, 6)),
         "tata_enrichment": tata_enrichment(designs),
         "gc_error": abs(_gc(designs) - _gc(reference)),
         "motif_profile_js": motif_profile_js(designs, reference),
@@ -111,7 +112,7 @@ def _profiles(found: np.ndarray) -> list[np.ndarray]:
 def _profile_divergence(a: np.ndarray, b: np.ndarray) -> float:
     if not a.any() or not b.any():
         return math.log(2) if a.any() or b.any() else 0.0
-    return _divergence(a / a.sum(), b / b.sum())
+    return divergence(a / a.sum(), b / b.sum())
 
 
 def _kmers(found: np.ndarray, k: int) -> np.ndarray:
@@ -119,17 +120,6 @@ def _kmers(found: np.ndarray, k: int) -> np.ndarray:
     words = letters.windows(found, k)
     frequencies: np.ndarray = np.bincount(words.ravel().astype(np.int64), minlength=4**k) / words.size
     return frequencies
-
-
-def _divergence(p: np.ndarray, q: np.ndarray) -> float:
-    """Jensen-Shannon divergence in nats, from 0 to ln 2 (Lin 1991, IEEE Trans. Inf. Theory 37, 145)."""
-    middle = (p + q) / 2
-    return (_relative_entropy(p, middle) + _relative_entropy(q, middle)) / 2
-
-
-def _relative_entropy(p: np.ndarray, q: np.ndarray) -> float:
-    some = p > 0
-    return float(np.sum(p[some] * np.log(p[some] / q[some])))
 
 
 def _gc(found: np.ndarray) -> float:

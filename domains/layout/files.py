@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 import textwrap
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from urllib.parse import quote, unquote
 
 import gdstk
 import numpy as np
 
+from domains import files
 from domains.base import DesignError
 from domains.layout import gds, regions
 from domains.layout.cell import Cell, Rectangle
@@ -22,7 +21,6 @@ from domains.layout.technology import Technology
 SUFFIXES = (".gds", ".oas")
 MOST_BYTES, MOST_SHAPES, MOST_POINTS = 4 << 20, 4096, 512
 """Larger files, more shapes, and polygons of more corners are not read."""
-_PLAIN = " /:,@()[]{}'\"*!?|$"  # characters that stay readable in provenance; ; = % never do
 _ABOUT = 1
 """The property of the frame that tells about the cell; the provenance is in those from 2 on, in pieces."""
 _PIECE, _PIECES = 126, 125  # bytes that any reader takes as one property, and how many of them
@@ -61,30 +59,28 @@ def write(cell: Cell, path: Path, told: Mapping[str, str]) -> None:
     technology = cell.rules
     name = re.sub(r"[^A-Za-z0-9_]", "_", f"cell_{path.stem}")[:32]
     about = {"technology": cell.technology, "dropped": str(cell.dropped)}
-    properties = {_ABOUT: _pack(about)} | dict(enumerate(_pieces(_pack(told)), _ABOUT + 1))
+    properties = {_ABOUT: ";".join(files.pack(about))} | dict(
+        enumerate(_pieces(";".join(files.pack(told))), _ABOUT + 1)
+    )
     frame = Polygon(technology.boundary, _corners(0, 0, cell.width, cell.height), properties)
     shapes = [Polygon(technology.layers[s.layer].gds, _corners(*s[1:])) for s in cell.shapes]
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with files.whole(path) as part:
         if suffix == ".gds":
             part.write_bytes(gds.pack(name, [frame, *shapes], technology.dbu))
         else:
             _write_oasis(name, [frame, *shapes], technology.dbu, part)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def provenance(path: Path) -> dict[str, str]:
     """What `write` was told about the cell in a file, of any technology; empty for a file that came from elsewhere."""
     for polygon in _polygons(path):
-        if "technology" in _unpack(polygon.properties.get(_ABOUT, "")):
-            return _unpack("".join(text for number, text in sorted(polygon.properties.items()) if number > _ABOUT))
+        if "technology" in files.unpack_lines([polygon.properties.get(_ABOUT, "")]):
+            return files.unpack_lines(text for number, text in sorted(polygon.properties.items()) if number > _ABOUT)
     return {}
 
 
 def _polygons(path: Path) -> list[Polygon]:
-    suffix, data = _suffix(path), _bytes(path)
+    suffix, data = _suffix(path), files.read_bytes(path, MOST_BYTES, "window")
     try:
         return gds.unpack(data, MOST_SHAPES) if suffix == ".gds" else _read_oasis(path, data)
     except DesignError as error:
@@ -128,7 +124,7 @@ def _properties(polygon: gdstk.Polygon) -> dict[int, str]:
 
 def _about(frames: Sequence[Polygon], technology: Technology, path: Path) -> int:
     """How many rectangles were dropped, as the frame tells; raises `DesignError` for another technology's cell."""
-    told = _unpack(frames[0].properties.get(_ABOUT, "")) if frames else {}
+    told = files.unpack_lines([frames[0].properties.get(_ABOUT, "")]) if frames else {}
     if told.get("technology", technology.name) != technology.name:
         raise DesignError(
             f"{path} is a cell of {told['technology']:.40}; this domain has {technology.name}; build its own"
@@ -192,28 +188,8 @@ def _pieces(text: str) -> list[str]:
     return [text[i : i + size] for i in range(0, len(text), size)]
 
 
-def _pack(told: Mapping[str, str]) -> str:
-    return ";".join(f"{quote(key, safe='')}={quote(value, safe=_PLAIN)}" for key, value in told.items())
-
-
-def _unpack(text: str) -> dict[str, str]:
-    pairs = (word.partition("=") for word in text.split(";"))
-    return {unquote(key): unquote(value) for key, equals, value in pairs if equals}
-
-
 def _suffix(path: Path) -> str:
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise DesignError(f"{path} ends in {path.suffix!r}; a layout file ends in {', '.join(SUFFIXES)}; convert it")
     return suffix
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise DesignError(f"{path} cannot be read ({error.strerror}); give an existing file") from error
-    if len(data) > MOST_BYTES:
-        raise DesignError(f"{path} is larger than {MOST_BYTES} bytes; give a file of one window")
-    return data

@@ -9,6 +9,7 @@ import numpy as np
 
 from domains.layout import regions, rules
 from domains.layout.cell import Cell, Rectangle
+from domains.statistics import divergence, wasserstein
 
 NAMES: tuple[str, ...] = (
     "raw_clean", "violations_per_shape", "dropped", "length_w1", "layer_js", "density_error", "pattern_entropy",
@@ -36,8 +37,8 @@ def closeness(designs: Sequence[Cell], reference: Sequence[Cell]) -> dict[str, f
     `length_w1` is in rectangles; `density_error` is the mean over layers of how far the mean covered share is off.
     """
     return {
-        "length_w1": _wasserstein([len(d.shapes) for d in designs], [len(d.shapes) for d in reference]),
-        "layer_js": _divergence(_layers(designs), _layers(reference)),
+        "length_w1": wasserstein(*(np.array([len(d.shapes) for d in some]) for some in (designs, reference))),
+        "layer_js": divergence(_layers(designs), _layers(reference)),
         "density_error": float(np.abs(_mean_density(designs) - _mean_density(reference)).mean()),
         "pattern_entropy": pattern_entropy(designs),
     }
@@ -91,13 +92,6 @@ def _entropy(items: Iterable[tuple[int, int]]) -> float:
     return float(-(shares * np.log2(shares)).sum())
 
 
-def _wasserstein(a: Sequence[int], b: Sequence[int]) -> float:
-    """The 1-Wasserstein distance of two samples of whole numbers: the area between their distribution functions."""
-    bins = np.arange(max(*a, *b) + 2) - 0.5
-    below = [np.cumsum(np.histogram(sample, bins)[0]) / len(sample) for sample in (a, b)]
-    return float(np.abs(below[0] - below[1]).sum())
-
-
 def _layers(designs: Sequence[Cell]) -> np.ndarray:
     """Frequencies (layers,) of rectangles on each layer, pooled over designs."""
     counts = Counter(shape.layer for design in designs for shape in design.shapes)
@@ -110,14 +104,3 @@ def _mean_density(designs: Sequence[Cell]) -> np.ndarray:
     few = designs[:: -(-len(designs) // _MOST)]
     mean: np.ndarray = np.mean([densities(design) for design in few], axis=0)
     return mean
-
-
-def _divergence(p: np.ndarray, q: np.ndarray) -> float:
-    """Jensen-Shannon divergence in nats, from 0 to ln 2 (Lin 1991, IEEE Trans. Inf. Theory 37, 145)."""
-    middle = (p + q) / 2
-    return (_relative_entropy(p, middle) + _relative_entropy(q, middle)) / 2
-
-
-def _relative_entropy(p: np.ndarray, q: np.ndarray) -> float:
-    some = p > 0
-    return float(np.sum(p[some] * np.log(p[some] / q[some])))

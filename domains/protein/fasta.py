@@ -9,9 +9,9 @@ from pathlib import Path
 from Bio import SeqIO
 from Bio.SeqRecord import SeqRecord
 
+from domains import files
 from domains.base import DesignError
-from domains.protein import files
-from domains.protein.residues import Protein
+from domains.protein.residues import MOST_BYTES, Protein
 
 SUFFIXES = (".fasta", ".fa")
 _LINE = 60
@@ -40,13 +40,13 @@ def write(design: Protein, path: Path, told: Mapping[str, str]) -> None:
             f"{'' if design.backbone is None else ', with a backbone'}; FASTA holds letters alone; write .pdb or .cif"
         )
     rows = [letters[i : i + _LINE] for i in range(0, len(letters), _LINE)]
-    files.write(path, "\n".join([" ".join([f">{files.name(path)}", *files.pack(told)]), *rows, ""]))
+    files.write_text(path, "\n".join([" ".join([f">{files.name(path)}", *files.pack(told)]), *rows, ""]))
 
 
 def _record(path: Path) -> SeqRecord:
     _check_suffix(path)
     try:
-        records: list[SeqRecord] = list(SeqIO.parse(io.StringIO(files.read(path)), "fasta"))
+        records: list[SeqRecord] = list(SeqIO.parse(io.StringIO(files.read_text(path, MOST_BYTES, "chain")), "fasta"))
     except ValueError as error:
         why = str(error).splitlines()[0]
         raise DesignError(f"{path} is not a FASTA file ({why:.100}); export it again") from error

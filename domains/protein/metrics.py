@@ -9,6 +9,7 @@ import numpy as np
 from domains.base import DesignError
 from domains.protein import geometry, ramachandran, residues, rules, secondary
 from domains.protein.residues import CA, Protein
+from domains.statistics import divergence, wasserstein
 
 BACKBONE_NAMES: tuple[str, ...] = (
     "ca_bonds", "bond_error", "clash_free", "rama_outliers", "diversity", "rg_error", "ss_error",
@@ -19,7 +20,6 @@ RADIUS_FACTOR, RADIUS_EXPONENT = 2.2, 0.38
 """Of compact chains (Skolnick, Kolinski and Ortiz 1997, J. Mol. Biol. 265, 217), in angstrom."""
 _NEIGHBOURS = 8
 _STATES = secondary.HELIX + secondary.STRAND + secondary.COIL
-_QUANTILES = (np.arange(200) + 0.5) / 200
 
 
 def of_backbones(designs: Sequence[Protein], reference: Sequence[Protein]) -> dict[str, float]:
@@ -43,7 +43,7 @@ def of_backbones(designs: Sequence[Protein], reference: Sequence[Protein]) -> di
         "clash_free": float(np.mean([len(rules.clashes(chain)) == 0 for chain in chains])),
         "rama_outliers": _outliers(designs, chains),
         "diversity": diversity(chains),
-        "rg_error": _wasserstein(_relative_radii(designs), _relative_radii(reference)),
+        "rg_error": wasserstein(_relative_radii(designs), _relative_radii(reference)),
         "ss_error": float(np.abs(_states(designs) - _states(reference)).sum() / 2),
     }
 
@@ -90,12 +90,6 @@ def typical_radius(n: int) -> float:
     return float(RADIUS_FACTOR * n**RADIUS_EXPONENT)
 
 
-def divergence(p: np.ndarray, q: np.ndarray) -> float:
-    """Jensen-Shannon divergence in nats, from 0 to ln 2 (Lin 1991, IEEE Trans. Inf. Theory 37, 145)."""
-    middle = (p + q) / 2
-    return float(sum(np.sum(x[x > 0] * np.log(x[x > 0] / middle[x > 0])) for x in (p, q)) / 2)
-
-
 def _check(designs: Sequence[Protein], reference: Sequence[Protein]) -> None:
     empty = next((name for name, some in (("designs", designs), ("reference", reference)) if not some), None)
     if empty:
@@ -117,11 +111,6 @@ def _outliers(designs: Sequence[Protein], chains: Sequence[np.ndarray]) -> float
 
 def _relative_radii(designs: Sequence[Protein]) -> np.ndarray:
     return np.array([radius_of_gyration(design.atoms()) / typical_radius(len(design)) for design in designs])
-
-
-def _wasserstein(a: np.ndarray, b: np.ndarray) -> float:
-    """First Wasserstein distance of two samples, by their quantiles."""
-    return float(np.abs(np.quantile(a, _QUANTILES) - np.quantile(b, _QUANTILES)).mean())
 
 
 def _states(designs: Sequence[Protein]) -> np.ndarray:

@@ -22,6 +22,8 @@ N, CA, C, O = range(4)  # noqa: E741
 OTHER = 20
 """The code of every letter that is not one of `LETTERS`."""
 NUMBER = re.compile(r"(-?\d{1,6})([A-Za-z]?)")
+MOST_BYTES = 1 << 24
+"""No file of one chain is larger, even with its side chains, water and several models."""
 _DECIMALS = 3
 _CODE_OF_BYTE = np.full(256, OTHER, dtype=np.uint8)
 _CODE_OF_BYTE[np.frombuffer(LETTERS.encode(), dtype=np.uint8)] = range(OTHER)

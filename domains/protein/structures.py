@@ -23,9 +23,9 @@ from Bio.PDB.Residue import Residue
 from Bio.PDB.Structure import Structure
 from Bio.PDB.StructureBuilder import StructureBuilder
 
+from domains import files
 from domains.base import DesignError
-from domains.protein import files
-from domains.protein.residues import ATOMS, NAMES, NUMBER, UNKNOWN, C, N, Protein
+from domains.protein.residues import ATOMS, MOST_BYTES, NAMES, NUMBER, UNKNOWN, C, N, Protein
 
 SUFFIXES = (".pdb", ".cif")
 MOST_RESIDUES = 9999
@@ -41,7 +41,7 @@ _PDB_NUMBERS = (-999, 9999)
 
 def read(path: Path) -> Protein:
     """The only protein chain in a file; `DesignError` names the residue that lacks an atom, or the broken line."""
-    kind, text = _suffix(path), files.read(path)
+    kind, text = _suffix(path), files.read_text(path, MOST_BYTES, "chain")
     parser = MMCIFParser(QUIET=True) if kind == ".cif" else PDBParser(QUIET=True, PERMISSIVE=False)
     try:
         model = next(iter(parser.get_structure("design", io.StringIO(text))), ())
@@ -60,7 +60,7 @@ def read(path: Path) -> Protein:
 
 def provenance(path: Path) -> dict[str, str]:
     """What `write` was told about the design in a file; empty for a file that came from elsewhere."""
-    kind, text = _suffix(path), files.read(path)
+    kind, text = _suffix(path), files.read_text(path, MOST_BYTES, "chain")
     if kind == ".pdb":
         lines = (line for line in text.splitlines() if line.startswith(_REMARK))
         return files.unpack_lines(line[len(_REMARK) :].rstrip() for line in lines)
@@ -76,7 +76,7 @@ def write(design: Protein, path: Path, told: Mapping[str, str]) -> None:
     kind = _suffix(path)
     _check(design, kind)
     text = _pdb(design, told) if kind == ".pdb" else _mmcif(design, told, files.name(path))
-    files.write(path, text)
+    files.write_text(path, text)
 
 
 def _suffix(path: Path) -> str:

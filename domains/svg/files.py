@@ -6,12 +6,12 @@ The geometry of an element is read, its paint is not: widths, colours and fills 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
+from domains import files
 from domains.base import DesignError
 from domains.svg import shapes
 from domains.svg.icon import CANVAS, DECIMALS, HIGH, LOW, PEN, Icon, Segment, assembled
@@ -59,12 +59,7 @@ def write(design: Icon, path: Path, told: Mapping[str, str]) -> None:
     text = document(design, told)
     if len(text) > MOST_BYTES:
         raise DesignError(f"the file would have {len(text)} bytes; it may have {MOST_BYTES}; shorten the provenance")
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        part.write_text(text, encoding="ascii")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    files.write_text(path, text)
 
 
 def document(design: Icon, told: Mapping[str, str]) -> str:
@@ -107,7 +102,7 @@ def _check_suffix(path: Path) -> None:
 def _root(path: Path) -> ElementTree.Element:
     """The `svg` element of a file that has no document type, so that no entity can be defined in it."""
     _check_suffix(path)
-    text = _text(path)
+    text = files.read_text(path, MOST_BYTES, "icon")
     for word in ("<!DOCTYPE", "<!ENTITY"):
         if word in text.upper():
             raise DesignError(f"{path} has {word}; files with document types are not read; remove it")
@@ -118,17 +113,3 @@ def _root(path: Path) -> ElementTree.Element:
     if root.tag not in (f"{{{NAMESPACE}}}svg", "svg"):
         raise DesignError(f"{path} holds <{root.tag:.60}>; an icon's file holds <svg>; export it as SVG")
     return root
-
-
-def _text(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise DesignError(f"{path} cannot be read ({error.strerror}); give an existing file") from error
-    if len(content) > MOST_BYTES:
-        raise DesignError(f"{path} is larger than {MOST_BYTES} bytes; give a file of one icon")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DesignError(f"{path} has byte {content[error.start]:#04x} at {error.start}; save it as UTF-8") from error

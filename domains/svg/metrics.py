@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -11,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import avg_pool2d
 
+from domains.statistics import divergence, wasserstein
 from domains.svg.icon import COORDINATES, Icon
 
 NAMES: tuple[str, ...] = (
@@ -34,7 +34,7 @@ def closeness(designs: Sequence[Icon], inks: Tensor, reference: Sequence[Icon], 
         "renders": float((inks.sum((1, 2)) >= 1).float().mean()),
         "frechet": frechet(features(designs, inks), features(reference, known)),
         "length_w1": wasserstein(*lengths) / float(lengths[1].mean()),
-        "command_js": divergence(bigrams(designs), bigrams(reference)),
+        "command_js": divergence(*_frequencies(bigrams(designs), bigrams(reference))),
         "ink_error": abs(float(inks.mean()) - float(known.mean())),
     }
 
@@ -79,26 +79,16 @@ def frechet(made: np.ndarray, real: np.ndarray) -> float:
     return float(max(distance, 0.0) / a.shape[1])
 
 
-def wasserstein(a: np.ndarray, b: np.ndarray) -> float:
-    """Wasserstein-1 distance of two samples of whole numbers: the area between their distribution functions."""
-    values = np.arange(min(a.min(), b.min()), max(a.max(), b.max()) + 1)
-    below = [np.searchsorted(np.sort(x), values, side="right") / len(x) for x in (a, b)]
-    return float(np.abs(below[0] - below[1]).sum())
-
-
 def bigrams(icons: Sequence[Icon]) -> Counter[str]:
     """How often each command follows each other one; ^ is before the first and $ after the last."""
     words = ("".join(["^", *(segment.command for segment in icon.segments), "$"]) for icon in icons)
     return Counter(word[i : i + 2] for word in words for i in range(len(word) - 1))
 
 
-def divergence(a: Counter[str], b: Counter[str]) -> float:
-    """Jensen-Shannon divergence in nats, from 0 to ln 2 (Lin 1991, IEEE Trans. Inf. Theory 37, 145)."""
-    found = 0.0
-    for word in a | b:
-        p, q = a[word] / a.total(), b[word] / b.total()
-        found += sum(x / 2 * math.log(2 * x / (p + q)) for x in (p, q) if x)
-    return found
+def _frequencies(*counts: Counter[str]) -> list[np.ndarray]:
+    """Of the same words, in the same order."""
+    words = sorted(set().union(*counts))
+    return [np.array([found[word] / found.total() for word in words]) for found in counts]
 
 
 def _count(icon: Icon, command: str) -> float:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from domains import protein
 from domains.base import DesignError
-from domains.protein import Protein, baselines, fasta, files, geometry, structures
+from domains.protein import Protein, baselines, fasta, geometry, residues, structures
 
 FRAMES = protein.build()
 SEQUENCES = protein.build("sequence")
@@ -271,7 +271,7 @@ GOOD = "ATOM      1  CA  ALA A   1      11.000  12.000  13.000  1.00  0.00      
         ("d.cif", "data_x\nloop_\n_atom_site.id\n1\n", "cannot be read as .cif"),
         ("d.cif", "data_x\n_a.b 'open\n", "cannot be read as .cif"),
         ("d.pdb", b"\xff\xfe", "byte 0xff at 0"),
-        ("d.pdb", b" " * (files.MOST_BYTES + 1), "larger than"),
+        ("d.pdb", b" " * (residues.MOST_BYTES + 1), "larger than"),
         ("d.xyz", GOOD, r"ends in '.xyz'; .*\.pdb or \.cif"),
         ("absent.pdb", None, "cannot be read"),
     ],

@@ -1,43 +1,57 @@
-"""Text files of one protein each: read with a limit, written whole or not at all, provenance packed into lines."""
+"""What the files of all domains have in common: read with a limit, written whole or not at all, provenance as words."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote, unquote
 
 from domains.base import DesignError
 
-MOST_BYTES = 1 << 24
-"""No file of one chain is larger, even with its side chains, water and several models."""
 _PLAIN = "/:,@()[]{}'\"*!?|$"  # characters that stay readable in provenance; white space and ; = % never do
 
 
-def read(path: Path) -> str:
-    """The text of a file; `DesignError` where it cannot be read, is too large, or is not text."""
+def read_bytes(path: Path, most: int, what: str) -> bytes:
+    """What a file of one `what` holds; `DesignError` where it cannot be read or has more than `most` bytes."""
     try:
+        if path.exists() and not path.is_file():
+            raise DesignError(f"{path} cannot be read (not a regular file); give a file of one {what}")
         with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
+            content = file.read(most + 1)
     except OSError as error:
         raise DesignError(f"{path} cannot be read ({error.strerror}); give an existing file") from error
-    if len(content) > MOST_BYTES:
-        raise DesignError(f"{path} is larger than {MOST_BYTES} bytes; give a file of one chain")
+    if len(content) > most:
+        raise DesignError(f"{path} is larger than {most} bytes; give a file of one {what}")
+    return content
+
+
+def read_text(path: Path, most: int, what: str) -> str:
+    """The same as text in UTF-8; `DesignError` where it is none."""
+    content = read_bytes(path, most, what)
     try:
-        return content.decode("utf-8")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DesignError(f"{path} has byte {content[error.start]:#04x} at {error.start}; give a text file") from error
 
 
-def write(path: Path, text: str) -> None:
-    """Write text in ASCII; the file appears whole or not at all."""
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Another path, to write to; what is there in the end becomes `path`, and after an error nothing does."""
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        part.write_text(text, encoding="ascii")
+        yield part
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write text in ASCII; the file appears whole or not at all."""
+    with whole(path) as part:
+        part.write_text(text, encoding="ascii")
 
 
 def name(path: Path) -> str:
