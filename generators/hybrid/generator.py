@@ -49,7 +49,7 @@ class Hybrid:
         for batch in batches:
             losses = trainer.advance(batch, rng.fork(trainer.step))
             on_step(trainer.step, losses)
-        self.model.load_state_dict(trainer.averaged.state_dict())
+        self.model.load_state_dict(trainer.average.state_dict())
         self.model.eval()
 
     @property

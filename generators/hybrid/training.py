@@ -1,124 +1,81 @@
-"""Training of a hybrid network: AdamW, warm-up and cosine decay, an exponential moving average of the weights."""
+"""Training of a hybrid network by its recipe."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
-from torch.optim.swa_utils import AveragedModel
 
 from data.noise import Noise
 from data.space import State
-from generators.base import GeneratorError
 from generators.hybrid.model import HybridSequence
 from generators.hybrid.objectives import losses
 from generators.hybrid.sampling import head_scheduler
+from generators.training import Descent, Limits, Rates
 
-Tensors = tuple[Tensor, ...] | list[Tensor]
-
-LIMITS: dict[str, tuple[float, float]] = {
-    "steps": (1, 10**8),
-    "residual_weight": (0, 1000),
-    "length_weight": (0, 1000),
-    "blurred": (0, 1),
-    "learning_rate": (1e-8, 1),
-    "warm_up": (1, 10**8),
-    "weight_decay": (0, 10),
-    "decay": (0, 1),
-}
-"""The least and the most that a number of a recipe may be."""
 MULTIPLE = 8
 """Batches are cut to a length that is a multiple of it."""
 
 
-@dataclass(frozen=True)
-class Recipe:
+@dataclass(frozen=True, kw_only=True)
+class Recipe(Rates):
     """How a hybrid network is trained."""
 
+    limits: ClassVar[Limits] = Rates.limits | {
+        "residual_weight": (0, 1000),
+        "length_weight": (0, 1000),
+        "blurred": (0, 1),
+    }
     steps: int = 6_000
     residual_weight: float = 1.0
     length_weight: float = 0.1
     blurred: float = 0.15
     """Share of the input numbers with noise on them."""
-    learning_rate: float = 1e-3
-    warm_up: int = 200
-    weight_decay: float = 0.01
-    decay: float = 0.999
-    """Of the moving average, per step; at step k no more than (1 + k) / (10 + k)."""
-
-    def __post_init__(self) -> None:
-        for name, (least, most) in LIMITS.items():
-            value = getattr(self, name)
-            if not least <= value <= most:
-                raise GeneratorError(f"recipe.{name} is {value}; it must be from {least:g} to {most:g}")
 
 
 class Trainer:
     """A network in training, step by step; its state can be saved and taken up again."""
 
     def __init__(self, model: HybridSequence, recipe: Recipe) -> None:
-        self.model, self.recipe, self.step = model, recipe, 0
+        self.model, self.recipe = model, recipe
+        self.descent = Descent(model, recipe, betas=(0.9, 0.98), fused=True)
         self.scheduler = head_scheduler()
-        self.average = AveragedModel(model, multi_avg_fn=self._average)
-        self.optimiser = torch.optim.AdamW(
-            model.parameters(), lr=recipe.learning_rate, betas=(0.9, 0.98), weight_decay=recipe.weight_decay, fused=True
-        )
-        self.schedule = torch.optim.lr_scheduler.LambdaLR(self.optimiser, self._rate)
+
+    @property
+    def step(self) -> int:
+        """How many steps are done."""
+        return self.descent.step
+
+    @property
+    def average(self) -> HybridSequence:
+        """The moving average of the networks so far."""
+        average: HybridSequence = self.descent.average
+        return average
 
     def advance(self, batch: State, rng: Noise) -> dict[str, float]:
         """One optimiser step; returns its losses. Raises `GeneratorError` when a loss is not finite."""
         units = self.model.vocabulary.units(cut(batch))
         self.model.observe(units)
-        self.optimiser.zero_grad(set_to_none=True)
         with torch.autocast(units.mask.device.type, torch.bfloat16):
             parts = losses(self.model, self.scheduler, units, self.recipe.blurred, rng)
         weights = {"residual": self.recipe.residual_weight, "length": self.recipe.length_weight}
         total: Tensor = sum((weights.get(name, 1.0) * part for name, part in parts.items()), torch.zeros(()))
         total.backward()  # type: ignore[no-untyped-call]
         found = {name: part.item() for name, part in parts.items()}
-        if not all(map(math.isfinite, found.values())):
-            raise GeneratorError(f"training diverged at step {self.step}: {found}; lower the learning rate")
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        self.optimiser.step()
-        self.schedule.step()
-        self.average.update_parameters(self.model)
-        self.step += 1
+        self.descent.take(found)
         return found
-
-    @property
-    def averaged(self) -> HybridSequence:
-        """The moving average of the networks so far."""
-        average: HybridSequence = self.average.module  # type: ignore[assignment]
-        return average
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that the next step depends on."""
-        return {"step": self.step} | {name: part.state_dict() for name, part in self._parts().items()}
+        return self.descent.state_dict()
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take up what `state_dict` gave."""
-        self.step = state["step"]
-        for name, part in self._parts().items():
-            part.load_state_dict(state[name])
-
-    def _parts(self) -> dict[str, Any]:
-        return {
-            "model": self.model,
-            "average": self.average,
-            "optimiser": self.optimiser,
-            "schedule": self.schedule,
-        }
-
-    def _average(self, average: Tensors, current: Tensors, count: Tensor | int) -> None:
-        decay = min(self.recipe.decay, (1 + int(count)) / (10 + int(count)))
-        torch._foreach_lerp_(average, current, 1 - decay)
-
-    def _rate(self, step: int) -> float:
-        warm = min(1.0, (step + 1) / self.recipe.warm_up)
-        return warm * 0.5 * (1 + math.cos(math.pi * min(1.0, step / self.recipe.steps)))
+        self.descent.load_state_dict(state)
 
 
 def cut(batch: State) -> State:

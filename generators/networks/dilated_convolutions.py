@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+
+from generators.networks.waves import waves
 
 DILATIONS = (1, 2, 4, 8, 16)
 TIME_WAVES, PLACE_WAVES = 32, 16
@@ -23,7 +23,7 @@ class DilatedConvolutions(nn.Module):
         super().__init__()
         self.input = nn.Linear(width_in, channels)
         # Waves of length 1 in total: at full size, the noise of their many weights drowns what the place says.
-        places = _waves(torch.arange(length), 2.0 * length, 12.0, PLACE_WAVES) / PLACE_WAVES**0.5
+        places = waves(torch.arange(length), 2.0 * length, 12.0, PLACE_WAVES) / PLACE_WAVES**0.5
         self.register_buffer("places", places, persistent=False)
         self.place = nn.Linear(2 * PLACE_WAVES, channels)
         self.times = nn.Sequential(
@@ -36,7 +36,7 @@ class DilatedConvolutions(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor, start: Tensor, end: Tensor) -> Tensor:
         """x (B, L, width_in), mask (B, L) bool, times `start` and `end` (B,) in [0, 1] -> (B, L, width_out) float32."""
-        times = torch.cat([_waves(time, 4.0, 1 / 64, TIME_WAVES) for time in (start, end - start)], dim=-1)
+        times = torch.cat([waves(time, 4.0, 1 / 64, TIME_WAVES) for time in (start, end - start)], dim=-1)
         condition, places = self.times(times), self.places  # (B, C), (L, 2 * PLACE_WAVES)
         keep = None if bool(mask.all()) else mask[..., None]
         hidden = self.input(x) + self.place(places)  # (B, L, C)
@@ -76,10 +76,3 @@ class Block(nn.Module):
         hidden = functional.silu(self.convolution(image)).squeeze(2).transpose(1, 2)
         result: Tensor = x + self.mix(hidden)
         return result
-
-
-def _waves(x: Tensor, longest: float, shortest: float, n: int) -> Tensor:
-    """(..., 2 n): sines and cosines of x (...) with n periods from `longest` down to `shortest`."""
-    periods = torch.logspace(math.log2(longest), math.log2(shortest), n, base=2, device=x.device)
-    angles = 2 * math.pi * x.float()[..., None] / periods
-    return torch.cat([angles.sin(), angles.cos()], dim=-1)

@@ -34,7 +34,6 @@ class RiemannianMeanFlow:
         self.flow_map, self.scheduler, self.recipe = flow_map, scheduler, recipe
         self.steps = recipe.steps
         self._trainer: Trainer | None = None
-        self._lengths = torch.zeros(self.space.length, dtype=torch.int64)
 
     def to(self, device: torch.device) -> RiemannianMeanFlow:
         """The same generator with its weights on a device."""
@@ -49,12 +48,11 @@ class RiemannianMeanFlow:
         trainer = self.trainer
         self.flow_map.train()
         for batch in batches:
-            self._lengths += torch.bincount(batch["mask"].sum(1).cpu() - 1, minlength=self.space.length)
             losses = trainer.advance(batch, rng.fork(trainer.step))
             on_step(trainer.step, losses)
-        self.flow_map.load_state_dict(trainer.teacher.state_dict())
-        if self._lengths[:-1].any():
-            self.flow_map.register_to_config(lengths=self._lengths.tolist())
+        self.flow_map.load_state_dict(trainer.average.state_dict())
+        if trainer.lengths[:-1].any():
+            self.flow_map.register_to_config(lengths=trainer.lengths.tolist())
         self.flow_map.eval()
 
     @property
@@ -66,12 +64,11 @@ class RiemannianMeanFlow:
 
     def training_state(self) -> dict[str, Any]:
         """All that the next step depends on."""
-        return self.trainer.state_dict() | {"lengths": self._lengths}
+        return self.trainer.state_dict()
 
     def resume(self, state: dict[str, Any]) -> int:
         """Take up such a state before `fit`; returns the steps already done."""
         self.trainer.load_state_dict(state)
-        self._lengths = state["lengths"].clone()
         return self.trainer.step
 
     @torch.no_grad()
