@@ -40,7 +40,7 @@ _WORDS = {
     Sequence: "a list",
     Mapping: "a table",
 }
-_NOT_PLUGINS = {"base", "files", "statistics", "training", "loading", "manifolds", "networks", "guidance"}
+_NOT_PLUGINS = {"base", "files", "statistics", "training", "loading", "tiles", "manifolds", "networks", "guidance"}
 """Modules of the rooms that plug-ins share."""
 
 

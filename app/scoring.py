@@ -48,7 +48,7 @@ class Scorer:
 
     def check_climbable(self, climber: str, needs_gradient: bool, instead: str) -> None:
         """Raise `InputError` where what climbs the score has nothing to climb, or no way to; `instead` ends it."""
-        if not self.rewards:
+        if not any(self.weights.values()):
             raise InputError(f"{climber} has no rewards to climb; add one, such as rewards.NAME.weight=1{instead}")
         flat = [key for key, reward in self.rewards.items() if not isinstance(reward, Differentiable)]
         if needs_gradient and flat:

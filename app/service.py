@@ -17,7 +17,7 @@ from data.errors import InputError
 from data.noise import DesignNoise, stable_seed
 from data.store import Run, runs_folder
 from domains.base import Domain
-from generators.base import Generator, Guidance, Limited, Selection
+from generators.base import Generator, Guidance, Selection
 
 Progress = Callable[[str, int, int], None]
 """Hears what is being done, how much of it is done and how much there is."""
@@ -55,8 +55,9 @@ def prepare(spec: RunSpec) -> Prepared:
 def check_together(spec: RunSpec, generator: Generator, guidance: Guidance | Selection | None, scorer: Scorer) -> None:
     """Raise `InputError` where a guidance or a generator asks for what the other, or the rewards, do not give."""
     name, kind = spec.generator.name, spec.guidance.name
-    if isinstance(generator, Limited) and spec.n > generator.most:
-        raise InputError(f"n is {spec.n}; {name} makes at most {generator.most}; lower n, or raise generator.budget")
+    for key, value, most in (("n", spec.n, generator.most_designs), ("steps", spec.steps, generator.most_steps)):
+        if value > most:
+            raise InputError(f"{key} is {value}; {name} takes at most {most} as it is built; lower {key}")
     if guidance is not None and generator.optimises:
         raise InputError(f"{name} climbs the rewards itself, without guidance {kind}; use guidance=free")
     if isinstance(guidance, Guidance) and not generator.steerable:
@@ -108,6 +109,7 @@ def noted(progress: Progress, run: Run, done: int, batch: int) -> Progress:
     before = time.monotonic()
 
     def note(what: str, steps: int, total: int) -> None:
+        """Tell, heed, and note it where the last note is old enough."""
         nonlocal before
         progress(what, steps, total)
         run.heed_cancel()
@@ -127,6 +129,7 @@ def draw(ready: Prepared, spec: RunSpec, batch: Sequence[int], progress: Progres
     total, what = len(batch) * spec.steps * candidates, f"designs {batch[0]}-{batch[-1]} of {spec.n}: steps"
 
     def sample(k: int) -> list[Any]:
+        """Candidate k of each design."""
         before = k * len(batch) * spec.steps
         noise = rng.fork(k) if k else rng
         return ready.domain.decode(

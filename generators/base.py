@@ -6,6 +6,7 @@ trained beforehand has `load(folder, device)` too; without it, `fit` is shown th
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from data.errors import InputError
 from data.noise import DesignNoise, Noise
 from data.space import Space, State
 
+UNLIMITED = sys.maxsize
 Score = Callable[[State], Tensor]
 """A batch of finished states -> (B,), higher is better."""
 
@@ -58,13 +60,6 @@ class Selection(Protocol):
     candidates: int
 
 
-@runtime_checkable
-class Limited(Protocol):
-    """A generator that cannot draw any number of designs."""
-
-    most: int
-
-
 class Generator(Protocol):
     """Learns a distribution over states of one space and draws from it."""
 
@@ -75,6 +70,9 @@ class Generator(Protocol):
     """Whether its designs are on a flight that guidance can steer."""
     optimises: bool
     """Whether `sample` itself climbs the score, so that it wants one, and no guidance."""
+    most_designs: int
+    """How many different designs one seed can give."""
+    most_steps: int
 
     def to(self, device: torch.device) -> Generator:
         """The same generator with its weights on a device."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -31,6 +30,8 @@ PROPERTIES = {
     "molecular_weight": Property(ProteinAnalysis.molecular_weight, 10400, 2600),
 }
 """By name; weights are in dalton, the charge is at pH 7, an instability below 40 counts as stable."""
+REACH = 10
+"""Standard deviations from the mean of real chains, beyond which no target may be."""
 
 
 class ProtParam:
@@ -66,6 +67,10 @@ def build(domain: Sequences, property: str = "gravy", target: float | None = Non
         )
     if property not in PROPERTIES:
         raise RewardError(f"property={property!r}; there are {', '.join(PROPERTIES)}; choose one")
-    if target is not None and not math.isfinite(target):
-        raise RewardError(f"target={target}; it must be a finite number; the mean is {PROPERTIES[property].mean:g}")
-    return ProtParam(property, PROPERTIES[property].mean if target is None else target)
+    mean, reach = PROPERTIES[property].mean, REACH * PROPERTIES[property].spread
+    if target is not None and not abs(target - mean) <= reach:
+        raise RewardError(
+            f"target={target}; {property} must be from {mean - reach:.3g} to {mean + reach:.3g}; "
+            f"real chains have {mean:g}"
+        )
+    return ProtParam(property, mean if target is None else target)

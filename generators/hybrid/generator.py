@@ -12,14 +12,12 @@ from diffusers import DDIMScheduler
 
 from data.noise import DesignNoise, Noise
 from data.space import Space, State
-from generators.base import GeneratorError, Guidance, Score
+from generators import tiles
+from generators.base import UNLIMITED, GeneratorError, Guidance, Score
 from generators.hybrid.heads import TIMES
 from generators.hybrid.model import HybridSequence
 from generators.hybrid.sampling import Draws, Sampler
 from generators.hybrid.training import Recipe, Trainer
-
-TILE = 16
-"""Designs that are drawn together."""
 
 
 class Hybrid:
@@ -27,6 +25,7 @@ class Hybrid:
 
     steerable = False
     optimises = False
+    most_designs, most_steps = UNLIMITED, TIMES
 
     def __init__(self, model: HybridSequence, scheduler: DDIMScheduler, recipe: Recipe) -> None:
         self.space: Space = model.space
@@ -78,11 +77,7 @@ class Hybrid:
         rng: DesignNoise,
         on_step: Callable[[int], None],
     ) -> State:
-        """Draw `n` finished states; `steps` is the number of denoising steps of each unit's residuals.
-
-        Designs are drawn in tiles of one size, the last filled up with repeats: the rounding of a sum depends on the
-        shape of the tensor around it, and a design must not depend on the company it is made in.
-        """
+        """Draw `n` finished states; `steps` is the number of denoising steps of each unit's residuals."""
         if score is not None or guidance is not None:
             raise GeneratorError("hybrid has no flight that could be steered; leave the guidance out, or use best_of_n")
         if not 1 <= steps <= TIMES:
@@ -90,13 +85,8 @@ class Hybrid:
         if not self.model.transitions.any():
             raise GeneratorError("this network has not seen any design; train it first")
         self.scheduler.set_timesteps(steps, device=self.model.begin.device)
-        tiles = []
         with _one_thread():
-            for first in range(0, n, TILE):
-                rows = [first + k % min(TILE, n - first) for k in range(TILE)]
-                tiles.append(self._tile(rng.take(rows)))
-                on_step(min(first + TILE, n) * steps)
-        return {name: torch.cat([tile[name] for tile in tiles])[:n] for name in tiles[0]}
+            return tiles.drawn(n, rng, self._tile, lambda done: on_step(done * steps))
 
     def save(self, folder: Path) -> None:
         """Write `config.json`, safetensors weights and `scheduler_config.json`."""
@@ -105,8 +95,8 @@ class Hybrid:
 
     def _tile(self, rng: DesignNoise) -> State:
         vocabulary, length, device = self.model.vocabulary, self.space.length, self.model.begin.device
-        uniform = rng.uniform(TILE, length, len(vocabulary.categoricals) + vocabulary.slots)
-        normal = rng.normal(TILE, length, vocabulary.slots)
+        uniform = rng.uniform(tiles.SIZE, length, len(vocabulary.categoricals) + vocabulary.slots)
+        normal = rng.normal(tiles.SIZE, length, vocabulary.slots)
         draws = Draws(uniform.to(device), normal.to(device))
         return vocabulary.state(Sampler(self.model, self.scheduler).tile(draws))
 

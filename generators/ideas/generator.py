@@ -53,7 +53,7 @@ class Evolution:
             raise GeneratorError(f"start is {start}; it is from 1 to budget - 1 = {budget - 1} designs; choose fewer")
         self.space, self.alphabet = space, Alphabet(space)
         self.budget, self.start, self.strategy = budget, start, strategy
-        self.most = budget
+        self.most_designs, self.most_steps = budget, budget - start
         self._pool: Tensor | None = None
         self._finished: _Finished | None = None
 

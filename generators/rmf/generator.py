@@ -11,14 +11,13 @@ from torch import Tensor
 
 from data.noise import DesignNoise, Noise
 from data.space import Space, State
-from generators.base import Flight, GeneratorError, Guidance, Score
+from generators import tiles
+from generators.base import UNLIMITED, Flight, GeneratorError, Guidance, Score
 from generators.rmf.flow_map import FlowMap
 from generators.rmf.geometry import Points
 from generators.rmf.scheduler import FlowMapScheduler
 from generators.rmf.training import Recipe, Trainer
 
-TILE = 16
-"""Designs that fly together."""
 LENGTH, RENEWAL = -1, -2
 """Keys of the noise of lengths, and of fresh noise at steps 0, 1, ... (-2, -3, ...); guidance has 0, 1, ..."""
 
@@ -28,6 +27,7 @@ class RiemannianMeanFlow:
 
     steerable = True
     optimises = False
+    most_designs = most_steps = UNLIMITED
 
     def __init__(self, flow_map: FlowMap, scheduler: FlowMapScheduler, recipe: Recipe) -> None:
         self.space: Space = flow_map.space
@@ -81,19 +81,12 @@ class RiemannianMeanFlow:
         rng: DesignNoise,
         on_step: Callable[[int], None],
     ) -> State:
-        """Draw `n` finished states with `steps` network calls each, and those of the guidance where one is given.
-
-        Designs fly in tiles of one size, the last filled up with repeats: the rounding of a sum depends on the shape
-        of the tensor around it, and a design must not depend on the company it is made in.
-        """
+        """Draw `n` finished states with `steps` network calls each, and those of the guidance where one is given."""
         if (score is None) != (guidance is None):
             raise GeneratorError("guidance and score go together; give both or neither")
-        tiles = []
-        for first in range(0, n, TILE):
-            rows = [first + k % min(TILE, n - first) for k in range(TILE)]
-            tiles.append(self._fly(steps, score, guidance, rng.take(rows)))
-            on_step(min(first + TILE, n) * steps)
-        return {name: torch.cat([tile[name] for tile in tiles])[:n] for name in tiles[0]}
+        return tiles.drawn(
+            n, rng, lambda noise: self._fly(steps, score, guidance, noise), lambda done: on_step(done * steps)
+        )
 
     def save(self, folder: Path) -> None:
         """Write `config.json`, safetensors weights and `scheduler_config.json`."""
@@ -103,7 +96,7 @@ class RiemannianMeanFlow:
     def _fly(self, steps: int, score: Score | None, guidance: Guidance | None, rng: DesignNoise) -> State:
         """One tile from noise to finished states."""
         device = next(self.flow_map.parameters()).device
-        geometry, shape = self.flow_map.geometry, (TILE, self.space.length)
+        geometry, shape = self.flow_map.geometry, (tiles.SIZE, self.space.length)
         like = {name: torch.empty(*shape, width, device=device) for name, width in geometry.widths.items()}
         mask = self._mask(rng).to(device)
         x = geometry.random(like, rng, mask)
@@ -128,15 +121,18 @@ class RiemannianMeanFlow:
         )
 
     def _mask(self, rng: DesignNoise) -> Tensor:
-        """(TILE, length) bool: as many sites in use as the designs had that it was trained on, drawn by each design."""
+        """(SIZE, length) bool: as many sites in use as the designs had that it was trained on, drawn by each design."""
         counts = torch.tensor(self.flow_map.config.lengths or [0] * (self.space.length - 1) + [1])
         shares = counts.double().cumsum(0) / counts.sum()
-        longer = rng.fork(LENGTH).uniform(TILE, 1) >= shares[:-1]
+        longer = rng.fork(LENGTH).uniform(tiles.SIZE, 1) >= shares[:-1]
         return torch.nn.functional.pad(longer, (1, 0), value=True)
 
     def _endpoint(self, x: Points, mask: Tensor, s: float, t: float) -> Points:
         """x1(x, s, t) for times that all designs share."""
-        times = mask.new_full((TILE,), s, dtype=torch.float32), mask.new_full((TILE,), t, dtype=torch.float32)
+        times = (
+            mask.new_full((tiles.SIZE,), s, dtype=torch.float32),
+            mask.new_full((tiles.SIZE,), t, dtype=torch.float32),
+        )
         with torch.autocast(mask.device.type, torch.bfloat16, enabled=_has_bfloat16(mask.device)):
             return self.flow_map.endpoint(x, mask, *times)
 

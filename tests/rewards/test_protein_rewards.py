@@ -91,6 +91,15 @@ def test_designs_of_any_length_are_scored(reward: protparam.ProtParam) -> None:
 # Radius of gyration
 
 
+@pytest.mark.parametrize("name", list(protparam.PROPERTIES))
+def test_targets_far_from_all_chains_are_refused(name: str) -> None:
+    known = protparam.PROPERTIES[name]
+    for target in (known.mean + 11 * known.spread, known.mean - 11 * known.spread, math.inf, math.nan):
+        with pytest.raises(RewardError, match=f"target=.*{name} must be from"):
+            protparam.build(SEQUENCES, name, target)
+    assert protparam.build(SEQUENCES, name, known.mean + 9 * known.spread)
+
+
 @pytest.mark.parametrize(("target", "value"), [(math.sqrt(10), 1), (2 * math.sqrt(10), 0.5), (math.sqrt(10) / 4, 0.25)])
 def test_value_is_the_ratio_of_radii(target: float, value: float) -> None:
     if target < 1:
@@ -214,5 +223,3 @@ def test_parameters_outside_their_limits_are_refused_with_the_legal_ones() -> No
             secondary_structure.build(FRAMES, "helix", target)
     with pytest.raises(RewardError, match="property='mass'; there are gravy, instability"):
         protparam.build(SEQUENCES, "mass")
-    with pytest.raises(RewardError, match="finite"):
-        protparam.build(SEQUENCES, "gravy", math.inf)
