@@ -16,7 +16,10 @@ from app.spec import EvaluateSpec
 from data import checkpoints
 from data.noise import DesignNoise, StepNoise
 from domains.base import Domain
-from generators.base import Generator
+from generators.base import Diagnosed, Generator
+
+DIAGNOSED = 128
+"""Designs on the way to which identities are tried."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class Row:
 
 
 def evaluate(spec: EvaluateSpec, progress: Progress) -> dict[str, Any]:
-    """The table as plain data: rows, and the goals of the domain's bench computed from them.
+    """The table as plain data: rows, goals of the domain's bench computed from them, and what generators say of laws.
 
     The reference is the file given, or the train split. The floor is a sample of the val split (at most all of it)
     against a reference without it.
@@ -59,6 +62,7 @@ def evaluate(spec: EvaluateSpec, progress: Progress) -> dict[str, Any]:
         "reference": Path(spec.reference).name if spec.reference else "train",
         "device": str(devices.resolve(spec.device)),
         "rows": [asdict(row) for row in rows],
+        "identity_residuals": _residuals(spec, domain, contestants),
         "goals": goals(spec.domain.name, spec.generator.name, {(row.method, row.steps): row.metrics for row in rows}),
     }
 
@@ -84,6 +88,17 @@ def _contestants(spec: EvaluateSpec, domain: Domain[Any]) -> list[tuple[str, int
         theirs = plugins.load_generator(spec.generator.name, checkpoints.find(twin, domain.space), device)
         found += [(TWIN, steps, theirs) for steps in spec.twin_steps]
     return found
+
+
+def _residuals(
+    spec: EvaluateSpec, domain: Domain[Any], contestants: Sequence[tuple[str, int, Generator]]
+) -> dict[str, dict[str, float]]:
+    """Method -> identity -> how far it is from it, on the way to designs of the val split."""
+    state = domain.encode(list(domain.corpus("val"))[:DIAGNOSED])
+    by = {method: generator for method, _, generator in contestants if isinstance(generator, Diagnosed)}
+    device, rng = devices.resolve(spec.device), StepNoise(spec.seed)
+    there = {name: value.to(device) for name, value in state.items()}
+    return {method: generator.diagnose(there, rng.fork(0)) for method, generator in by.items()}
 
 
 def _draw(

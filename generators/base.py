@@ -100,6 +100,14 @@ class Generator(Protocol):
 
 
 @runtime_checkable
+class Diagnosed(Protocol):
+    """A generator that can say how far it is from laws that an exact one would keep; asked for with `isinstance`."""
+
+    def diagnose(self, state: State, rng: Noise) -> dict[str, float]:
+        """Law -> error, 0 where it is kept, on the way to the designs of a state."""
+
+
+@runtime_checkable
 class Resumable(Protocol):
     """A generator whose training can be stopped and taken up again; asked for with `isinstance`."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from torch import Tensor
 
@@ -22,7 +22,7 @@ class Manifold(Protocol):
     def log(self, x: Tensor, y: Tensor) -> Tensor:
         """The velocity `[..., d]` at x of the shortest geodesic that is at y after unit time."""
 
-    def square(self, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    def square(self, x: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
         """The squared length of tangents, `[...]`; where sites depend on each other, each one's part in it."""
 
     def project(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -33,3 +33,24 @@ class Manifold(Protocol):
 
     def random(self, like: Tensor, rng: Noise, mask: Tensor | None = None) -> Tensor:
         """Points of the prior, with the shape, dtype and device of `like`."""
+
+
+@runtime_checkable
+class Connected(Manifold, Protocol):
+    """A manifold that knows the Levi-Civita connection of its metric."""
+
+    def covariant(self, x: Tensor, v: Tensor, u: Tensor, du: Tensor) -> Tensor:
+        """nabla_v u at x, `[..., d]`, of a tangent field that is u there and whose coordinates change by du along v."""
+
+
+@runtime_checkable
+class SpaceForm(Connected, Protocol):
+    """A manifold of constant sectional curvature, on which Jacobi fields have a closed form.
+
+    Where the curvature is not 0, the metric is at each point a multiple of the dot product of the coordinates.
+    """
+
+    curvature: float
+
+    def transport(self, x: Tensor, w: Tensor, v: Tensor) -> Tensor:
+        """v at x, `[..., d]`, carried in parallel along tau -> Exp_x(tau w) to tau = 1."""

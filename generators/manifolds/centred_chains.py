@@ -23,7 +23,7 @@ class CentredChains(Euclidean):
     is the mean of any other flat metric, so what flow matching learns with it is the same.
     """
 
-    def square(self, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    def square(self, x: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
         """Each site's part of the squared length, `[..., sites]`: its own, and that of the link which ends there."""
         link = (v[..., 1:, :] - v[..., :-1, :]).square().sum(-1) / STEP**2
         if mask is not None:

@@ -10,6 +10,8 @@ from data.noise import Noise
 class Euclidean:
     """R^d with the usual metric."""
 
+    curvature = 0.0
+
     def exp(self, x: Tensor, v: Tensor) -> Tensor:
         """x + v, `[..., d]`."""
         return x + v
@@ -18,7 +20,7 @@ class Euclidean:
         """y - x, `[..., d]`."""
         return y - x
 
-    def square(self, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    def square(self, x: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
         """|v|^2, `[...]`."""
         return v.square().sum(-1)
 
@@ -33,3 +35,11 @@ class Euclidean:
     def random(self, like: Tensor, rng: Noise, mask: Tensor | None = None) -> Tensor:
         """Standard normal points with the shape of `like`."""
         return rng.normal(*like.shape).to(like)
+
+    def transport(self, x: Tensor, w: Tensor, v: Tensor) -> Tensor:
+        """A vector is the same everywhere."""
+        return v
+
+    def covariant(self, x: Tensor, v: Tensor, u: Tensor, du: Tensor) -> Tensor:
+        """The coordinates' own derivative."""
+        return du

@@ -8,54 +8,29 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from data.noise import Noise
+from generators.manifolds.sphere import Sphere, arc
 
 
-class PositiveOrthant:
-    """Unit vectors with no negative coordinate; the angle between two points is their distance, in radians."""
+class PositiveOrthant(Sphere):
+    """Unit vectors with no negative coordinate; the angle between two points is their distance, in radians.
+
+    The prior is uniform on the orthant: Dirichlet(1/2, ..., 1/2) as probabilities.
+    """
 
     def exp(self, x: Tensor, v: Tensor) -> Tensor:
         """Along the great circle, `[..., d]`; a path that leaves the orthant is reflected at its faces."""
-        angle = _norm(v)
-        return (torch.cos(angle) * x + _sinc(angle) * v).abs()
+        return super().exp(x, v).abs()
 
     def log(self, x: Tensor, y: Tensor) -> Tensor:
-        """The tangent at x, `[..., d]`, whose length is the angle to y; exact for nearly equal points.
-
-        The angle is atan2(|y - <x,y> x|, <x,y>), because acos loses half the digits near 1.
-        """
-        cosine = (x * y).sum(-1, keepdim=True)
-        across = y - cosine * x
-        sine = _norm(across)
-        small = sine < 1e-12
-        ratio = torch.atan2(sine, cosine) / torch.where(small, 1.0, sine)
-        return torch.where(small, 1.0, ratio) * across
-
-    def square(self, v: Tensor, mask: Tensor | None = None) -> Tensor:
-        """|v|^2, `[...]`, in radians^2."""
-        return v.square().sum(-1)
+        """The tangent at x, `[..., d]`, whose length is the angle to y."""
+        return arc(x, y)[0]
 
     def project(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """|x| / norm, `[..., d]`."""
-        return torch.nn.functional.normalize(x.abs(), dim=-1)
+        return super().project(x.abs())
 
-    def tangent(self, x: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-        """v without its part along x, `[..., d]`."""
-        return v - (x * v).sum(-1, keepdim=True) * x
-
-    def random(self, like: Tensor, rng: Noise, mask: Tensor | None = None) -> Tensor:
-        """Uniform on the orthant (Dirichlet(1/2, ..., 1/2) as probabilities), with the shape of `like`."""
-        return self.project(rng.normal(*like.shape)).to(like)
-
-
-def _norm(v: Tensor) -> Tensor:
-    """The length `[..., 1]`, with gradient zero where v = 0."""
-    square = v.square().sum(-1, keepdim=True)
-    zero = square == 0
-    return torch.where(zero, 0.0, torch.where(zero, 1.0, square).sqrt())
-
-
-def _sinc(angle: Tensor) -> Tensor:
-    """sin(a) / a, with a finite derivative at 0."""
-    small = angle < 1e-4
-    return torch.where(small, 1 - angle.square() / 6, torch.sin(angle) / torch.where(small, 1.0, angle))
+    def transport(self, x: Tensor, w: Tensor, v: Tensor) -> Tensor:
+        """v carried along the great circle, `[..., d]`, and reflected with it."""
+        outside = super().exp(x, w) < 0
+        carried = super().transport(x, w, v)
+        return torch.where(outside, -carried, carried)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from data.noise import Noise
+from generators.manifolds.angles import angle
 
 ROOT = 2**0.5
 
@@ -17,17 +18,19 @@ ROOT = 2**0.5
 class Rotations:
     """SO(3) with the bi-invariant metric; the distance of two points is the angle between them, pi at most."""
 
+    curvature = 0.25
+
     def exp(self, x: Tensor, v: Tensor) -> Tensor:
         """R exp([w]x), `[..., 9]`, for the tangent v of the rotation vector w in the frame of R."""
-        r = matrices(x)
-        return points(product(r, rotation(ROOT * _vee(product(r.mT, _grid(v))))))
+        return product(_grid(x), rotation(_inside(x, v))).flatten(-2)
 
     def log(self, x: Tensor, y: Tensor) -> Tensor:
         """The tangent `[..., 9]` at x of length angle(x, y); one of the two shortest at an angle of pi."""
-        r = matrices(x)
-        return points(product(r, skew(rotation_vector(product(r.mT, matrices(y))))))
+        between = 2 * product(_grid(x).mT, _grid(y))
+        # The skew part of R^T Q from Q - R keeps the digits that its entries have lost where R and Q are near.
+        return _outside(x, _vector(_quaternion(between, 2 * _inside(x, y - x))))
 
-    def square(self, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    def square(self, x: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
         """|v|^2, `[...]`, in radians^2."""
         return v.square().sum(-1)
 
@@ -39,13 +42,24 @@ class Rotations:
 
     def tangent(self, x: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
         """R times the skew part of R^T v, `[..., 9]`."""
-        r = matrices(x)
-        inside = product(r.mT, _grid(v))
-        return product(r, (inside - inside.mT) / 2).flatten(-2)
+        return _outside(x, _inside(x, v))
 
     def random(self, like: Tensor, rng: Noise, mask: Tensor | None = None) -> Tensor:
         """Uniform rotations with the shape of `like`, from uniform unit quaternions."""
         return points(from_quaternion(rng.normal(*like.shape[:-1], 4).to(like)))
+
+    def transport(self, x: Tensor, w: Tensor, v: Tensor) -> Tensor:
+        """v carried along R exp(tau [w]x), `[..., 9]`: in the frame it turns back by half the angle, exp(-[w]x / 2).
+
+        That is R E [v]x E with E = exp([w]x / 2), because the connection is half the commutator.
+        """
+        half = rotation(_inside(x, w) / 2)
+        carried = product(half, product(skew(_inside(x, v)), half))
+        return product(_grid(x), carried).flatten(-2)
+
+    def covariant(self, x: Tensor, v: Tensor, u: Tensor, du: Tensor) -> Tensor:
+        """The tangent part of the coordinates' derivative, as on every submanifold of flat space."""
+        return self.tangent(x, du)
 
 
 def matrices(x: Tensor) -> Tensor:
@@ -59,8 +73,9 @@ def points(r: Tensor) -> Tensor:
 
 
 def product(a: Tensor, b: Tensor) -> Tensor:
-    """a b, `[..., 3, 3]`; not by `@`, which autocast would round to bfloat16."""
-    return (a[..., None] * b[..., None, :, :]).sum(-2)
+    """a b, `[..., 3, 3]`, which autocast would round to bfloat16 were it not told to keep out."""
+    with torch.autocast(a.device.type, enabled=False):
+        return a @ b
 
 
 def skew(w: Tensor) -> Tensor:
@@ -72,46 +87,27 @@ def skew(w: Tensor) -> Tensor:
 
 def rotation(w: Tensor) -> Tensor:
     """exp([w]x), `[..., 3, 3]`, by Rodrigues' formula; exact at and near w = 0."""
-    square = w.square().sum(-1, keepdim=True)[..., None]
+    square = w.square().sum(-1)
     small = square < 1e-4
     angle = torch.where(small, 1.0, square).sqrt()
     first = torch.where(small, 1 - square / 6 + square.square() / 120, angle.sin() / angle)
     second = torch.where(small, 0.5 - square / 24 + square.square() / 720, 2 * ((angle / 2).sin() / angle).square())
-    cross = skew(w)
-    return torch.eye(3, dtype=w.dtype, device=w.device) + first * cross + second * product(cross, cross)
+    x, y, z = w.unbind(-1)
+    u, v, t = second * x, second * y, second * z
+    xx, yy, zz, xy, xz, yz = u * x, v * y, t * z, u * y, u * z, v * z
+    x, y, z = first * x, first * y, first * z
+    entries = [1 - yy - zz, xy - z, xz + y, xy + z, 1 - xx - zz, yz - x, xz - y, yz + x, 1 - xx - yy]
+    return _grid(torch.stack(entries, dim=-1))
 
 
 def rotation_vector(r: Tensor) -> Tensor:
-    """The w `[..., 3]` with exp([w]x) = r `[..., 3, 3]` and |w| <= pi.
-
-    It is twice the logarithm of the unit quaternion, whose angle atan2(|imaginary|, real) keeps its digits at 0, where
-    acos of the trace loses half of them, and at pi, where r - r^T vanishes.
-    """
-    q = quaternion(r)
-    real, imaginary = q[..., :1], q[..., 1:]
-    square = imaginary.square().sum(-1, keepdim=True)
-    small = square < 1e-8
-    sine = torch.where(small, 1.0, square).sqrt()
-    near = torch.where(small, real, 1.0)
-    ratio = torch.where(small, (1 - square / (3 * near.square())) / near, torch.atan2(sine, real) / sine)
-    return 2 * ratio * imaginary
+    """The w `[..., 3]` with exp([w]x) = r `[..., 3, 3]` and |w| <= pi."""
+    return _vector(quaternion(r))
 
 
 def quaternion(r: Tensor) -> Tensor:
-    """The unit quaternion `[..., 4]`, real part first and not negative, of rotation matrices `[..., 3, 3]`.
-
-    Each row of 4 q q^T is a multiple of q; the longest one has the most digits (Shepperd 1978).
-    """
-    a, b, c, d, e, f, g, h, i = r.flatten(-2).unbind(-1)
-    rows = [
-        torch.stack([1 + a + e + i, h - f, c - g, d - b], dim=-1),
-        torch.stack([h - f, 1 + a - e - i, d + b, c + g], dim=-1),
-        torch.stack([c - g, d + b, 1 - a + e - i, h + f], dim=-1),
-        torch.stack([d - b, c + g, h + f, 1 - a - e + i], dim=-1),
-    ]
-    outer = torch.stack(rows, dim=-2)
-    longest = outer.diagonal(dim1=-2, dim2=-1).argmax(-1)[..., None, None]
-    row = outer.gather(-2, longest.expand(*longest.shape[:-1], 4)).squeeze(-2)
+    """The unit quaternion `[..., 4]`, real part first and not negative, of rotation matrices `[..., 3, 3]`."""
+    row = _quaternion(r, 2 * _vee(r))
     return torch.nn.functional.normalize(torch.where(row[..., :1] < 0, -row, row), dim=-1)
 
 
@@ -128,6 +124,51 @@ def orthonormal(m: Tensor) -> Tensor:
     across = m[..., 1] - (first * m[..., 1]).sum(-1, keepdim=True) * first
     second = torch.nn.functional.normalize(across, dim=-1)
     return torch.stack([first, second, torch.linalg.cross(first, second)], dim=-1)
+
+
+def _quaternion(r: Tensor, skewed: Tensor) -> Tensor:
+    """A multiple of the quaternion `[..., 4]`, real part first, of r `[..., 3, 3]` with r - r^T = [skewed]x.
+
+    Each row of 4 q q^T is a multiple of q. The first has digits enough where its real part is 1/4 at least; elsewhere
+    the longest of the others has (Shepperd 1978).
+    """
+    a, b, c, d, e, f, g, h, i = r.flatten(-2).unbind(-1)
+    x, y, z = skewed.unbind(-1)
+    bd, cg, fh, trace = b + d, c + g, f + h, a + e + i
+    first = torch.stack([1 + trace, x, y, z], dim=-1)
+    second = torch.stack([x, 1 + a - e - i, bd, cg], dim=-1)
+    third = torch.stack([y, bd, 1 - a + e - i, fh], dim=-1)
+    fourth = torch.stack([z, cg, fh, 1 - a - e + i], dim=-1)
+    longest = torch.where((e > i)[..., None], third, fourth)
+    longest = torch.where(((a > e) & (a > i))[..., None], second, longest)
+    return torch.where((trace > 0)[..., None], first, longest)
+
+
+def _vector(q: Tensor) -> Tensor:
+    """The rotation vector `[..., 3]`, of length pi at most, of quaternions `[..., 4]`, real part first, of any length.
+
+    It is twice the logarithm of q, whose angle, of |imaginary| and real, keeps its digits at 0, where acos of a trace
+    loses half of them, and at pi, where r - r^T vanishes.
+    """
+    real, imaginary = q[..., :1], q[..., 1:]
+    size, square = real.abs(), imaginary.square().sum(-1, keepdim=True)
+    small = square < 1e-8 * size.square()
+    sine = torch.where(small, 1.0, square).sqrt()
+    near = torch.where(small, size, 1.0)
+    ratio = torch.where(small, (1 - square / (3 * near.square())) / near, angle(sine, size) / sine)
+    return torch.where(real < 0, -2 * ratio, 2 * ratio) * imaginary
+
+
+def _inside(x: Tensor, v: Tensor) -> Tensor:
+    """The rotation vector `[..., 3]`, in the frame of the point x, of the tangent part of v: both `[..., 9]`."""
+    inside: Tensor = torch.linalg.cross(_grid(v), _grid(x)).sum(-2)
+    return inside
+
+
+def _outside(x: Tensor, w: Tensor) -> Tensor:
+    """The tangent `[..., 9]` at the point x of a rotation vector `[..., 3]` in its frame."""
+    outside: Tensor = torch.linalg.cross(_grid(x), w[..., None, :]).flatten(-2)
+    return outside
 
 
 def _grid(x: Tensor) -> Tensor:

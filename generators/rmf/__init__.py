@@ -6,27 +6,36 @@ from pathlib import Path
 
 import torch
 
-from data.space import Categorical, Real, Rotation, Space
+from data.space import Angle, Categorical, Real, Rotation, Space
 from generators import loading
-from generators.rmf.flow_map import NEVER, SHORTEST, FlowMap, frames
+from generators.rmf.flow_map import NEVER, FlowMap, frames
 from generators.rmf.generator import RiemannianMeanFlow
 from generators.rmf.scheduler import FlowMapScheduler
 from generators.rmf.training import Recipe
 
 __all__ = ["FACTORS", "build", "load"]
 
-FACTORS = (Categorical, Real, Rotation)
+FACTORS = (Categorical, Real, Rotation, Angle)
 DEFAULT = Recipe()
+SHORTEST = 1 / 32
+"""The shortest jump that the semigroup identity ties to two of half its length."""
 RENEWAL = 0.25
 """Chains of frames: before this time there is no shape yet whose errors fresh noise could mend."""
 
 
 def build(
-    space: Space, channels: int = 128, depth: int = 10, kernel: int = 5, recipe: Recipe = DEFAULT
+    space: Space,
+    channels: int = 128,
+    depth: int = 10,
+    kernel: int = 5,
+    parameterisation: str = "x1",
+    recipe: Recipe = DEFAULT,
 ) -> RiemannianMeanFlow:
     """An untrained generator for a space."""
-    shortest = SHORTEST if recipe.semigroup_weight > 0 else NEVER
-    flow_map = FlowMap(space.to_dict(), channels, depth, kernel, shortest)
+    shortest = SHORTEST if recipe.objective == "semigroup" else 0.0
+    if recipe.identity_weight == 0:
+        shortest = NEVER
+    flow_map = FlowMap(space.to_dict(), channels, depth, kernel, shortest, parameterisation=parameterisation)
     renewal = RENEWAL if frames(space) else 1.0
     return RiemannianMeanFlow(flow_map, FlowMapScheduler(space.to_dict(), renewal), recipe)
 

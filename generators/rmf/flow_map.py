@@ -1,8 +1,4 @@
-"""The flow map of Riemannian MeanFlow, by x1-prediction (Woo et al., arXiv 2602.07744).
-
-The network predicts a point x1(x, s, t); the average velocity is u = Log_x(x1) / (1 - s) and the flow map
-X_{s,t}(x) = Exp_x((t - s) u), the point at the fraction (t - s) / (1 - s) of the geodesic from x to x1.
-"""
+"""The network of a flow map for the designs of a space, as a checkpoint holds it."""
 
 from __future__ import annotations
 
@@ -18,15 +14,16 @@ from generators.base import GeneratorError
 from generators.networks.dilated_convolutions import DilatedConvolutions
 from generators.networks.frame_attention import FrameAttention
 from generators.rmf.geometry import Geometry, Points
+from generators.rmf.mean_flow import MeanFlow
+from generators.rmf.parameterisations import PARAMETERISATIONS
 
-SHORTEST = 1 / 32
 NEVER = 2.0
 """As `shortest`, it makes every step one along the velocity: plain flow matching."""
 CHANNELS, DEPTHS, KERNELS = (4, 1024), (1, 64), (3, 5, 7, 9, 11)
 
 
 class FlowMap(ModelMixin, ConfigMixin):  # type: ignore[misc]
-    """A network with the geometry of a space around it; its `config.json` holds both."""
+    """A network and what its numbers mean: the geometry of a space and a parameterisation, all in `config.json`."""
 
     @register_to_config  # type: ignore[untyped-decorator]
     def __init__(
@@ -35,53 +32,50 @@ class FlowMap(ModelMixin, ConfigMixin):  # type: ignore[misc]
         channels: int = 128,
         depth: int = 10,
         kernel: int = 5,
-        shortest: float = SHORTEST,
+        shortest: float = 0.0,
         lengths: list[int] | None = None,
+        parameterisation: str = "x1",
     ) -> None:
         super().__init__()
-        if not 0 < shortest <= NEVER:
-            raise GeneratorError(f"shortest is {shortest}; it must be above 0 and at most {NEVER:g}")
-        self.shortest = shortest
+        if not 0 <= shortest <= NEVER:
+            raise GeneratorError(f"shortest is {shortest}; it must be from 0 to {NEVER:g}")
+        if parameterisation not in PARAMETERISATIONS:
+            known = ", ".join(PARAMETERISATIONS)
+            raise GeneratorError(f"parameterisation is {parameterisation!r:.50}; it must be one of {known}")
         for name, value, (least, most) in (("channels", channels, CHANNELS), ("depth", depth, DEPTHS)):
             if not least <= value <= most:
                 raise GeneratorError(f"{name} is {value}; it must be from {least} to {most}")
         if kernel not in KERNELS:
             raise GeneratorError(f"kernel is {kernel}; it must be one of {', '.join(map(str, KERNELS))}")
         self.space = Space.from_dict(space)
-        self.geometry = Geometry(self.space)
+        self.geometry = Geometry.of(self.space)
         check_lengths(lengths, self.space.length)
-        self.network = network(self.space, channels, depth, kernel)
+        charts = self.geometry.charts.values()
+        self.told = sum(chart.told_width for chart in charts)
+        self.says = [chart.end_width if parameterisation == "x1" else chart.width for chart in charts]
+        self.network = self._network(channels, depth, kernel)
 
-    def endpoint(self, x: Points, mask: Tensor, s: Tensor, t: Tensor) -> Points:
-        """The predicted x1(x, s, t) for times s <= t of shape (B,).
+    @property
+    def flow(self) -> MeanFlow:
+        """The average velocity that the network tells."""
+        parameterisation = PARAMETERISATIONS[self.config.parameterisation]
+        return MeanFlow(self.geometry, self._raw, parameterisation, self.config.shortest)
 
-        A jump that is shorter than `shortest`, or that starts less than that before the end is decided, is a step along
-        the velocity, x1(x, s, s): there the recursion of the semigroup identity ends on what flow matching has learned.
-        """
-        t = torch.where((t - s < self.shortest) | (s > self.geometry.decided - self.shortest), s, t)
-        return self.geometry.heads(self._raw(x, mask, s, t), mask)
-
-    def jump(self, x: Points, mask: Tensor, s: Tensor, t: Tensor) -> Points:
-        """X_{s,t}(x), one network call; s must be below 1."""
-        return self.geometry.along(x, self.endpoint(x, mask, s, t), (t - s) / (1 - s))
+    def _network(self, channels: int, depth: int, kernel: int) -> torch.nn.Module:
+        """The network that suits the space: one for frames where each site is a place and a rotation."""
+        if frames(self.space):
+            return FrameAttention(channels, depth, kernel)
+        return DilatedConvolutions(self.space.length, self.told, sum(self.says), channels, depth, kernel)
 
     def _raw(self, x: Points, mask: Tensor, s: Tensor, t: Tensor) -> Points:
         """What the network says, factor by factor (B, L, width)."""
+        charts = self.geometry.charts
         if isinstance(self.network, FrameAttention):
             place, turn = frames(self.space)
-            value = self.geometry.charts[turn].value(x[turn])
-            return dict(zip((place, turn), self.network(x[place], value, mask, s, t), strict=True))
-        names, widths = zip(*self.geometry.widths.items(), strict=True)
-        raw = self.network(torch.cat([x[name] for name in names], dim=-1), mask, s, t)
-        return dict(zip(names, torch.split(raw, list(widths), dim=-1), strict=True))
-
-
-def network(space: Space, channels: int, depth: int, kernel: int) -> torch.nn.Module:
-    """The network that suits a space: one for frames where each site is a place and a rotation, else convolutions."""
-    if frames(space):
-        return FrameAttention(channels, depth, kernel)
-    width = sum(factor.width for factor in space.factors.values())
-    return DilatedConvolutions(space.length, width, width, channels, depth, kernel)
+            moved, turned = self.network(x[place], charts[turn].value(x[turn]), mask, s, t)
+            return {place: moved, turn: turned}
+        raw = self.network(torch.cat([chart.told(x[name]) for name, chart in charts.items()], dim=-1), mask, s, t)
+        return dict(zip(charts, torch.split(raw, self.says, dim=-1), strict=True))
 
 
 def frames(space: Space) -> tuple[str, ...]:

@@ -14,7 +14,8 @@ from data.space import Space, State
 from generators import tiles
 from generators.base import UNLIMITED, Flight, GeneratorError, Guidance, Score
 from generators.rmf.flow_map import FlowMap
-from generators.rmf.geometry import Points
+from generators.rmf.geometry import Points, scaled
+from generators.rmf.residuals import identity_residuals
 from generators.rmf.scheduler import FlowMapScheduler
 from generators.rmf.training import Recipe, Trainer
 
@@ -59,8 +60,12 @@ class RiemannianMeanFlow:
     def trainer(self) -> Trainer:
         """The training in progress; made when first asked for."""
         if self._trainer is None:
-            self._trainer = Trainer(self.flow_map, self.recipe)
+            self._trainer = Trainer(self.flow_map, self.recipe, self.space.length)
         return self._trainer
+
+    def diagnose(self, state: State, rng: Noise) -> dict[str, float]:
+        """How far the flow map is from each identity on paths to the designs of a state; see `identity_residuals`."""
+        return identity_residuals(self.flow_map.flow, self.flow_map.geometry.points(state), state["mask"], rng)
 
     def training_state(self) -> dict[str, Any]:
         """All that the next step depends on."""
@@ -99,26 +104,26 @@ class RiemannianMeanFlow:
         geometry, shape = self.flow_map.geometry, (tiles.SIZE, self.space.length)
         like = {name: torch.empty(*shape, width, device=device) for name, width in geometry.widths.items()}
         mask = self._mask(rng).to(device)
-        x = geometry.random(like, rng, mask)
+        x = geometry.manifold.random(like, rng, mask)
         self.scheduler.set_timesteps(steps)
         for k, (s, t) in enumerate(zip(self.scheduler.timesteps.tolist(), self.scheduler.ends.tolist(), strict=True)):
             if guidance is not None and score is not None:
                 x = guidance(self._flight(x, mask, s, t), score, rng.fork(k))
             renewed = self.scheduler.renews(s, t)
-            noise = geometry.random(like, rng.fork(RENEWAL - k), mask) if renewed else None
-            end = self._endpoint(x, mask, s, 1.0 if renewed else t)
-            x = self.scheduler.step(end, s, x, t, noise).prev_sample
+            noise = geometry.manifold.random(like, rng.fork(RENEWAL - k), mask) if renewed else None
+            velocity = self._velocity(x, mask, s, 1.0 if renewed else t)
+            x = self.scheduler.step(velocity, s, x, t, noise).prev_sample
         return geometry.state(x, mask)
 
     def _flight(self, x: Points, mask: Tensor, s: float, t: float) -> Flight:
-        geometry = self.flow_map.geometry
-        return Flight(
-            x,
-            s,
-            t - s,
-            finish=lambda y: geometry.state(self._endpoint(y, mask, s, 1.0), mask),
-            move=lambda y, v: geometry.move(y, v, mask),
-        )
+        geometry, left = self.flow_map.geometry, mask.new_full((len(mask),), 1 - s, dtype=torch.float32)
+
+        def finish(y: Points) -> State:
+            """One jump to time 1."""
+            velocity = self._velocity(y, mask, s, 1.0)
+            return geometry.state(geometry.manifold.exp(y, scaled(velocity, left)), mask)
+
+        return Flight(x, s, t - s, finish, move=lambda y, v: geometry.move(y, v, mask))
 
     def _mask(self, rng: DesignNoise) -> Tensor:
         """(SIZE, length) bool: as many sites in use as the designs had that it was trained on, drawn by each design."""
@@ -127,14 +132,14 @@ class RiemannianMeanFlow:
         longer = rng.fork(LENGTH).uniform(tiles.SIZE, 1) >= shares[:-1]
         return torch.nn.functional.pad(longer, (1, 0), value=True)
 
-    def _endpoint(self, x: Points, mask: Tensor, s: float, t: float) -> Points:
-        """x1(x, s, t) for times that all designs share."""
+    def _velocity(self, x: Points, mask: Tensor, s: float, t: float) -> Points:
+        """u_{s,t}(x) for times that all designs share."""
         times = (
             mask.new_full((tiles.SIZE,), s, dtype=torch.float32),
             mask.new_full((tiles.SIZE,), t, dtype=torch.float32),
         )
         with torch.autocast(mask.device.type, torch.bfloat16, enabled=_has_bfloat16(mask.device)):
-            return self.flow_map.endpoint(x, mask, *times)
+            return self.flow_map.flow.velocity(x, mask, *times)
 
 
 def _has_bfloat16(device: torch.device) -> bool:

@@ -1,4 +1,4 @@
-"""The stepper of a flow map: any number of steps, each a piece of the geodesic towards the predicted end."""
+"""The stepper of a flow map: any number of steps, each a geodesic with the average velocity."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from diffusers.utils import BaseOutput
 from torch import Tensor
 
 from data.space import Space
-from generators.rmf.geometry import Geometry, Points
+from generators.rmf.geometry import Geometry, Points, scaled
 
 
 @dataclass
@@ -25,8 +25,8 @@ class FlowMapSchedulerOutput(BaseOutput):  # type: ignore[misc]
 class FlowMapScheduler(SchedulerMixin, ConfigMixin):  # type: ignore[misc]
     """Equal steps from time 0 (noise) to the time when the design is decided, the last of them on to time 1 (data).
 
-    Between them the sample moves along the geodesic to the predicted x1, on a product of manifolds. A step that starts
-    at `renewal` or later goes all the way to x1 = X_{s,1}(x) instead and comes back to its end along the path from
+    Between them the sample moves along the geodesic with the average velocity, on a product of manifolds. A step that
+    starts at `renewal` or later goes all the way to X_{s,1}(x) instead and comes back to its end along the path from
     fresh noise (gamma = 1 in Kim et al., arXiv 2310.02279). For an exact flow map that is the same distribution; for a
     learned one it keeps a sample as noisy as the network believes it to be, so that errors of earlier steps are mended
     and not carried on. With a renewal of 1 nothing is random but the start.
@@ -38,7 +38,7 @@ class FlowMapScheduler(SchedulerMixin, ConfigMixin):  # type: ignore[misc]
     def __init__(self, space: dict[str, Any], renewal: float = 1.0) -> None:
         if not 0 <= renewal <= 1:
             raise ValueError(f"renewal is {renewal}; it must be from 0 to 1")
-        self.geometry = Geometry(Space.from_dict(space))
+        self.geometry = Geometry.of(Space.from_dict(space))
         self.set_timesteps(1)
 
     def set_timesteps(self, num_inference_steps: int) -> None:
@@ -50,17 +50,19 @@ class FlowMapScheduler(SchedulerMixin, ConfigMixin):  # type: ignore[misc]
         self.timesteps, self.ends = grid[:-1], grid[1:]
 
     def renews(self, timestep: float, r_timestep: float) -> bool:
-        """Whether a step between these times wants x1(x, timestep, 1) and fresh noise."""
+        """Whether a step between these times wants u_{timestep,1} and fresh noise."""
         return bool(self.config.renewal <= timestep and r_timestep < 1)
 
     def step(
         self, model_output: Points, timestep: float, sample: Points, r_timestep: float, noise: Points | None = None
     ) -> FlowMapSchedulerOutput:
-        """From `sample` at `timestep` to `r_timestep`, with `model_output` = x1(sample, timestep, r_timestep).
+        """From `sample` at `timestep` to `r_timestep`, with `model_output` = u_{timestep,r_timestep}(sample).
 
-        With `noise`, points of the prior: x1(sample, timestep, 1), taken back to `r_timestep`.
+        With `noise`, points of the prior, and u_{timestep,1}(sample): to time 1, and back towards the noise.
         """
-        start, part = (sample, (r_timestep - timestep) / (1 - timestep)) if noise is None else (noise, r_timestep)
         first: Tensor = next(iter(sample.values()))
-        fraction = first.new_full((len(first),), part)
-        return FlowMapSchedulerOutput(prev_sample=self.geometry.along(start, model_output, fraction))
+        end = r_timestep if noise is None else 1.0
+        moved = self.geometry.manifold.exp(sample, scaled(model_output, first.new_full((len(first),), end - timestep)))
+        if noise is not None:
+            moved = self.geometry.along(noise, moved, first.new_full((len(first),), r_timestep))
+        return FlowMapSchedulerOutput(prev_sample=moved)

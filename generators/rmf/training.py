@@ -1,46 +1,71 @@
-"""Training of a flow map, whose moving average is also the teacher of the semigroup identity."""
+"""Training of a flow map on flow matching and one identity; its moving average is the teacher, where there is one."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from data.noise import Noise
 from data.space import State
-from generators.rmf.flow_map import FlowMap
-from generators.rmf.objectives import flow_matching_loss, semigroup_loss
+from generators.base import GeneratorError
+from generators.rmf.mean_flow import MeanFlow
+from generators.rmf.objectives import OBJECTIVES, flow_matching
+from generators.rmf.stabilisers import adaptive
+from generators.rmf.times import SAMPLERS
 from generators.training import Descent, Limits, Rates
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe(Rates):
-    """How a flow map is trained. With `semigroup_weight` 0 it is plain Riemannian flow matching."""
+    """How a flow map is trained. With `identity_weight` 0 it is plain Riemannian flow matching."""
 
     limits: ClassVar[Limits] = Rates.limits | {
         "flow_matching_steps": (0, 10**8),
-        "semigroup_weight": (0, 1000),
-        "semigroup_share": (0.01, 1),
+        "identity_weight": (0, 1000),
+        "identity_share": (0.01, 1),
+        "tangent_clip": (1e-3, math.inf),
+        "adaptive_power": (0, 1),
     }
     steps: int = 5_000
     flow_matching_steps: int = 2_000
-    """Steps at the start without the semigroup term: a teacher that knows no velocity has nothing to teach."""
-    semigroup_weight: float = 1.0
-    semigroup_share: float = 0.5
-    """Part of each batch on which the semigroup term is computed; it costs three times flow matching."""
+    """Steps at the start without the identity: before the velocity is known there is nothing to be tied to."""
+    objective: str = "semigroup"
+    """The identity, one of `OBJECTIVES`."""
+    identity_weight: float = 1.0
+    identity_share: float = 0.5
+    """Part of each batch on which the identity is asked for; it costs two to three times flow matching."""
+    times: str = "uniform"
+    """The law of the times of flow matching, one of `SAMPLERS`."""
+    tangent_clip: float = 100.0
+    """The most that a derivative of the network may be at a site."""
+    adaptive_power: float = 0.0
+    """See `stabilisers.adaptive`."""
+    bfloat16: bool = True
+    """Whether the trunk of the network is computed in bfloat16."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for key, known in (("objective", OBJECTIVES), ("times", SAMPLERS)):
+            if getattr(self, key) not in known:
+                wanted = ", ".join(known)
+                raise GeneratorError(f"recipe.{key} is {getattr(self, key)!r:.50}; it must be one of {wanted}")
 
 
 class Trainer:
-    """A flow map in training, step by step; its state can be saved and taken up again."""
+    """A flow map in training, step by step; its state can be saved and taken up again.
 
-    def __init__(self, flow_map: FlowMap, recipe: Recipe) -> None:
-        self.flow_map, self.recipe = flow_map, recipe
-        self.descent = Descent(flow_map, recipe)
-        self.lengths = torch.zeros(flow_map.space.length, dtype=torch.int64)
+    `model.flow` is the `MeanFlow` that the network tells.
+    """
+
+    def __init__(self, model: nn.Module, recipe: Recipe, length: int) -> None:
+        self.model, self.recipe = model, recipe
+        self.descent = Descent(model, recipe)
+        self.lengths = torch.zeros(length, dtype=torch.int64)
         """How many of the designs so far had 1, 2, ... sites."""
 
     @property
@@ -49,25 +74,26 @@ class Trainer:
         return self.descent.step
 
     @property
-    def average(self) -> FlowMap:
-        """The moving average of the flow maps so far."""
-        average: FlowMap = self.descent.average
-        return average
+    def average(self) -> Any:
+        """The moving average of the models so far, one of the same class."""
+        return self.descent.average
 
     def advance(self, batch: State, rng: Noise) -> dict[str, float]:
         """One optimiser step; returns its losses. Raises `GeneratorError` when a loss is not finite."""
-        recipe, device = self.recipe, batch["mask"].device.type
-        self.lengths += torch.bincount(batch["mask"].sum(1).cpu() - 1, minlength=len(self.lengths))
-        with torch.autocast(device, torch.bfloat16):
-            loss = flow_matching_loss(self.flow_map, batch, rng.fork(0))
-        _backward(loss)
-        losses = {"flow_matching": loss.item()}
-        if self.step >= recipe.flow_matching_steps and recipe.semigroup_weight > 0:
-            part = {name: value[: math.ceil(len(value) * recipe.semigroup_share)] for name, value in batch.items()}
-            with torch.autocast(device, torch.bfloat16):
-                loss = semigroup_loss(self.flow_map, self.average, part, rng.fork(1))
-            _backward(recipe.semigroup_weight * loss)
-            losses["semigroup"] = loss.item()
+        recipe, mask = self.recipe, batch["mask"]
+        self.lengths += torch.bincount(mask.sum(1).cpu() - 1, minlength=len(self.lengths))
+        flow = cast(MeanFlow, self.model.flow)
+        ones = flow.geometry.points(batch)
+        with self._precision(mask):
+            loss = flow_matching(flow, ones, mask, rng.fork(0), SAMPLERS[recipe.times])
+        losses = {"flow_matching": self._backward(loss, 1.0)}
+        if self.step >= recipe.flow_matching_steps and recipe.identity_weight > 0:
+            some = math.ceil(len(mask) * recipe.identity_share)
+            part = {name: value[:some] for name, value in ones.items()}
+            teacher, objective = self.average.flow, OBJECTIVES[recipe.objective]
+            with self._precision(mask):
+                loss = objective(flow, teacher, part, mask[:some], rng.fork(1), recipe.tangent_clip)
+            losses[recipe.objective] = self._backward(loss, recipe.identity_weight)
         self.descent.take(losses)
         return losses
 
@@ -80,6 +106,10 @@ class Trainer:
         self.descent.load_state_dict(state)
         self.lengths = state["lengths"].clone()
 
+    def _precision(self, mask: Tensor) -> torch.autocast:
+        return torch.autocast(mask.device.type, torch.bfloat16, enabled=self.recipe.bfloat16)
 
-def _backward(loss: Tensor) -> None:
-    loss.backward()  # type: ignore[no-untyped-call]
+    def _backward(self, losses: Tensor, weight: float) -> float:
+        """Gradients of the weighted mean over designs are added to what is there; returns the plain mean."""
+        (weight * adaptive(losses, self.recipe.adaptive_power).mean()).backward()  # type: ignore[no-untyped-call]
+        return losses.mean().item()

@@ -183,9 +183,21 @@ def test_a_shipped_checkpoint_with_another_sha256(arguments, tiny: Path, tmp_pat
 
 @pytest.mark.parametrize("verb", ["generate", "check"])
 def test_a_reward_without_gradient_cannot_be_climbed(arguments, tmp_path: Path, capsys, monkeypatch, verb: str) -> None:
-    from rewards.gc_content import GcContent
+    from rewards import gc_content
 
-    monkeypatch.delattr(GcContent, "relaxed")
+    class Flat:
+        def __init__(self, reward: gc_content.GcContent) -> None:
+            self.reward = reward
+
+        def __call__(self, designs):
+            return self.reward(designs)
+
+    build = gc_content.build
+
+    def build_flat(domain: gc_content.Dna, target: float = 0.5) -> Flat:
+        return Flat(build(domain, target))
+
+    monkeypatch.setattr(gc_content, "build", build_flat)
     line = refused([*arguments, "guidance=lookahead"], capsys, verb)
     assert "gc_content" in line
     assert "guidance=free" in line

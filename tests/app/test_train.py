@@ -51,6 +51,25 @@ def test_a_checkpoint_is_made_and_works(tmp_path: Path, capsys: pytest.CaptureFi
     assert yaml.safe_load((folder / "training.yaml").read_text())["generator"]["recipe"]["steps"] == 6
 
 
+@pytest.mark.parametrize("parameterisation", ["x1", "xt", "average_velocity"])
+@pytest.mark.parametrize("objective", ["semigroup", "eulerian", "jacobi", "lagrangian_push", "lagrangian_pull"])
+def test_every_objective_can_be_asked_for(tmp_path: Path, objective: str, parameterisation: str) -> None:
+    folder, run = tmp_path / "ckpt", tmp_path / "run"
+    asked = [f"generator.recipe.objective={objective}", f"generator.parameterisation={parameterisation}"]
+    assert train(folder, *asked, "generator.recipe.steps=3") == 0
+    assert json.loads((folder / "config.json").read_text())["parameterisation"] == parameterisation
+    assert cli.run(["generate", "domain.length=128", f"checkpoint={folder}", "n=2", f"out={run}"]) == 0
+
+
+@pytest.mark.parametrize("what", ["generator.recipe.objective=naive", "generator.parameterisation=x2"])
+def test_an_unknown_method_is_refused_with_those_there_are(tmp_path: Path, capsys, what: str) -> None:
+    assert train(tmp_path / "ckpt", what) == 2
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert "must be one of" in line
+    assert what.split("=")[1] in line
+    assert not (tmp_path / "ckpt").exists()
+
+
 def test_an_interrupted_training_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert train(tmp_path / "whole") == 0
     advance = Trainer.advance
