@@ -60,8 +60,11 @@ class GeomstatsManifold:
         return torch.where(near, x + v, reached)
 
     def log(self, x: Tensor, y: Tensor) -> Tensor:
-        """The metric's log, `[..., d]`; the tangent part of y - x where that is below the root of a rounding error."""
-        near = _tiny(y - x)
+        """The metric's log, `[..., d]`; the tangent part of y - x where that is near the root of a rounding error.
+
+        There the cosines of geomstats are 1, and the derivative of its arc cosine is infinite.
+        """
+        near = _tiny((y - x) / 8)
         away = self._vectors(self.space.metric.exp, self._way_out(x), x)
         found = self._vectors(self.space.metric.log, torch.where(near, away, y), x)
         return torch.where(near, self.tangent(x, y - x), found)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor, nn
 
 from data.noise import StepNoise
 from generators.base import GeneratorError
@@ -13,6 +14,11 @@ from generators.manifolds.geomstats_manifold import GeomstatsManifold, use_torch
 from generators.manifolds.poincare_ball import PoincareBall
 from generators.manifolds.product import Product
 from generators.manifolds.sphere import Sphere
+from generators.networks.multilayer_perceptron import MultilayerPerceptron
+from generators.rmf.geometry import Chart, Geometry, Points
+from generators.rmf.mean_flow import MeanFlow
+from generators.rmf.parameterisations import x1
+from generators.rmf.training import Recipe, Trainer
 from tests.generators.test_manifolds import geomstats
 
 SPACES: list[tuple[Any, Any]] = [
@@ -85,3 +91,45 @@ def test_another_backend_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backend, "__name__", "geomstats.numpy")
     with pytest.raises(GeneratorError, match="geomstats computes with numpy; it must compute with pytorch"):
         use_torch()
+
+
+class OnGeomstats(nn.Module):
+    """A small flow map on a sphere of geomstats."""
+
+    def __init__(self, manifold: GeomstatsManifold) -> None:
+        super().__init__()
+        self.chart = Chart(
+            manifold,
+            manifold.width,
+            toward=lambda raw, x, mask: manifold.log(x, manifold.project(raw)),
+            near=lambda y, mask: manifold.project(y),
+        )
+        self.network = MultilayerPerceptron(manifold.width, manifold.width, 32, 2, 1, StepNoise(0))
+
+    @property
+    def flow(self) -> MeanFlow:
+        def raw(x: Points, mask: Tensor, s: Tensor, t: Tensor) -> Points:
+            return {"x": self.network(x["x"][:, 0], s, t)[:, None]}
+
+        return MeanFlow(Geometry({"x": self.chart}), raw, x1, 1 / 32)
+
+
+@pytest.mark.parametrize("objective", ["semigroup", "eulerian"])
+def test_a_flow_map_learns_on_a_space_of_geomstats(objective: str) -> None:
+    """All data is near one pole; one step of the map leads there from anywhere."""
+    manifold = GeomstatsManifold(geomstats("hypersphere", "Hypersphere", 2))
+    recipe = Recipe(
+        steps=60, flow_matching_steps=10, learning_rate=2e-2, warm_up=5, decay=0.9, objective=objective, bfloat16=False
+    )
+    model, mask = OnGeomstats(manifold), torch.ones(32, 1, dtype=torch.bool)
+    trainer = Trainer(model, recipe, length=1)
+    for step in range(recipe.steps):
+        noise = StepNoise(step)
+        ones = torch.nn.functional.normalize(torch.tensor([0.0, 0.0, 1.0]) + 0.1 * noise.normal(32, 1, 3), dim=-1)
+        trainer.advance({"x": ones, "mask": mask}, noise.fork(0))
+    start = {"x": manifold.random(torch.empty(32, 1, 3), StepNoise(7))}
+    with torch.no_grad():
+        end = trainer.average.flow.jump(start, mask, torch.zeros(32), torch.ones(32))["x"]
+    assert torch.allclose(end.norm(dim=-1), torch.ones(32, 1), atol=1e-5)
+    assert start["x"][..., 2].mean() < 0.3
+    assert end[..., 2].mean() > 0.9

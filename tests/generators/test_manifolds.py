@@ -104,6 +104,24 @@ def test_exp_stays_on_the_manifold(manifold: Manifold, dtype: torch.dtype, most:
     assert (manifold.project(y) - y).abs().max() <= most * y.abs().max().clamp_min(1)
 
 
+@every_manifold
+@pytest.mark.parametrize("distance", [1e-5, 1e-4, 1e-3, 1e-2])
+def test_gradients_of_near_points_are_right_in_float32(manifold: Manifold, distance: float) -> None:
+    """That of d(x, y)^2 / 2 at y has the length d: an arc cosine near 1 would give infinity."""
+    x = points(manifold, 500, 4)
+    v = manifold.log(x, points(manifold, 500, 4, seed=6))
+    v = distance * v / length(manifold, x, v)[..., None]
+    y = manifold.exp(x, v).float().requires_grad_()
+    near = manifold.square(x.float(), manifold.log(x.float(), y))
+    (gradient,) = torch.autograd.grad(near.sum() / 2, y)
+    assert gradient.isfinite().all()
+    if not isinstance(
+        manifold, CentredChains | PoincareBall | GeomstatsManifold
+    ):  # whose metric is not the dot product
+        rounding = 2e-7 / distance
+        assert torch.allclose(gradient.norm(dim=-1) / distance, torch.ones(500), atol=1e-2 + 4 * rounding)
+
+
 @built_in
 def test_a_point_is_rounded_alike_wherever_it_stands(manifold: Manifold) -> None:
     """Or a design would depend on its company: the ends of a tensor are computed without vector instructions."""
