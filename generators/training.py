@@ -30,8 +30,6 @@ class Rates:
         "decay": (0, 1),
     }
     steps: int
-    muon: bool = False
-    """Whether the matrices inside blocks go by Muon (Jordan et al. 2024), the rest by AdamW; else all by AdamW."""
     learning_rate: float = 1e-3
     warm_up: int = 200
     weight_decay: float = 0.01
@@ -45,30 +43,16 @@ class Rates:
                 raise GeneratorError(f"recipe.{name} is {value}; it must be from {least:g} to {most:g}")
 
 
-def optimisers(network: nn.Module, rates: Rates, **adamw: Any) -> dict[str, torch.optim.Optimizer]:
-    """By name, what steps the weights; together they have all of them."""
-    named = list(network.named_parameters())
-    inner = {name for name, weight in named if rates.muon and ".blocks." in name and weight.ndim == 2}
-    rate, decay = rates.learning_rate, rates.weight_decay
-    outer = [weight for name, weight in named if name not in inner]
-    found: dict[str, torch.optim.Optimizer] = {"adamw": torch.optim.AdamW(outer, lr=rate, weight_decay=decay, **adamw)}
-    if inner:
-        matrices = [weight for name, weight in named if name in inner]
-        found["muon"] = torch.optim.Muon(matrices, lr=rate, weight_decay=decay, adjust_lr_fn="match_rms_adamw")
-    return found
-
-
 class Descent:
     """A network on its way down a loss, step by step; its state can be saved and taken up again."""
 
     def __init__(self, network: nn.Module, rates: Rates, **adamw: Any) -> None:
         self.network, self.rates, self.step = network, rates, 0
         self._average = AveragedModel(network, multi_avg_fn=self._mix)
-        self._optimisers = optimisers(network, rates, **adamw)
-        self._schedules = {
-            name: torch.optim.lr_scheduler.LambdaLR(optimiser, self._rate)
-            for name, optimiser in self._optimisers.items()
-        }
+        self._optimiser = torch.optim.AdamW(
+            network.parameters(), lr=rates.learning_rate, weight_decay=rates.weight_decay, **adamw
+        )
+        self._schedule = torch.optim.lr_scheduler.LambdaLR(self._optimiser, self._rate)
 
     @property
     def average(self) -> Any:
@@ -80,10 +64,9 @@ class Descent:
         if not all(map(math.isfinite, losses.values())):
             raise GeneratorError(f"training diverged at step {self.step}: {dict(losses)}; lower the learning rate")
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
-        for name, optimiser in self._optimisers.items():
-            optimiser.step()
-            self._schedules[name].step()
-        self.network.zero_grad(set_to_none=True)
+        self._optimiser.step()
+        self._optimiser.zero_grad(set_to_none=True)
+        self._schedule.step()
         self._average.update_parameters(self.network)
         self.step += 1
 
@@ -98,8 +81,12 @@ class Descent:
             part.load_state_dict(state[name])
 
     def _parts(self) -> dict[str, Any]:
-        parts: dict[str, Any] = {"network": self.network, "average": self._average} | self._optimisers
-        return parts | {f"{name}_schedule": schedule for name, schedule in self._schedules.items()}
+        return {
+            "network": self.network,
+            "average": self._average,
+            "optimiser": self._optimiser,
+            "schedule": self._schedule,
+        }
 
     def _mix(self, average: Tensors, current: Tensors, count: Tensor | int) -> None:
         decay = min(self.rates.decay, (1 + int(count)) / (10 + int(count)))
