@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from app.spec import RunSpec
+from app.ui.text import width
 from data.store import Run
 from domains.base import Domain, Overview
 
@@ -20,16 +21,18 @@ FEW = 3
 
 STYLE = """
 :root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 18%, transparent) }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 68rem; margin: 2rem auto; padding: 0 1rem }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 74rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2rem }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums }
 th, td { padding: .25rem .75rem .25rem 0; text-align: right; border-bottom: 1px solid var(--line) }
 th:first-child, td:first-child { text-align: left }
-.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(20rem, 1fr)); gap: 0 2rem }
+.cards { display: grid; gap: 0 2rem;
+  grid-template-columns: repeat(auto-fill, minmax(min(100%, max(16rem, var(--picture))), 1fr)) }
 article { border-top: 1px solid var(--line); padding: .75rem 0 }
 article p, article h3 { margin: 0 } article p, details { font-size: .85rem } small { font-weight: normal }
-.bad { color: #c33 } pre { overflow-x: auto; font-size: .85rem }
-svg { max-width: 100%; height: auto; max-height: 24rem } figure { margin: 0 }
+.bad { color: light-dark(#b3261e, #ff8a80) } pre { overflow-x: auto; font-size: .85rem }
+svg { max-width: 100%; height: auto; max-height: 24rem; background: white; border-radius: .3rem }
+article > svg { display: block; margin: .3rem 0 } figure { margin: 0 }
 """
 
 
@@ -62,16 +65,16 @@ def body(run: Run, domain: Domain[Any], spec: RunSpec, most: int, place: str) ->
     rows = sorted(run.rows(), key=lambda row: -float(row["total"]))
     designs = [domain.read(run.design_path(int(row["design"]), domain.suffixes[0])) for row in rows]
     shown = list(zip(rows, designs, strict=True))[:most]
+    details = f"{spec.steps} steps · guidance {spec.guidance.name} · seed {spec.seed} · {run.path.name}"
     return [
         f"<h1>{html.escape(title(run, spec))}</h1>",
-        f"<p>{spec.steps} steps, seed {spec.seed}, guidance {html.escape(spec.guidance.name)}</p>",
+        f"<p>{html.escape(details)}</p>",
         "<h2>Scores</h2>",
         summary(rows),
         *overviews(domain, designs),
         f"<h2>Designs, best first</h2>{'' if len(rows) <= most else f'<p>The first {most}.</p>'}",
-        '<div class="cards">',
-        *(card(row, domain, design, place) for row, design in shown),
-        "</div><details><summary>What was asked for</summary>",
+        cards(shown, domain, place),
+        "<details><summary>What was asked for</summary>",
         f"<pre>{html.escape(yaml.safe_dump(spec.identity(), sort_keys=False))}</pre></details>",
     ]
 
@@ -109,12 +112,29 @@ def overviews(domain: Domain[Any], designs: Sequence[Any]) -> list[str]:
     return [f"<h2>{html.escape(name)}</h2><figure>{svg.decode()}</figure>" for name, svg in pictures]
 
 
-def card(row: dict[str, str], domain: Domain[Any], design: Any, place: str) -> str:
+def cards(shown: Sequence[tuple[dict[str, str], Any]], domain: Domain[Any], place: str) -> str:
+    """The cards of designs, in columns that are wide enough for their pictures."""
+    pictures = [domain.draw(design) for _, design in shown]
+    found = [card(row, domain, design, picture, place) for (row, design), picture in zip(shown, pictures, strict=True)]
+    return f'<div class="cards" style="--picture:{max(map(width, pictures), default=0):g}px">{"".join(found)}</div>'
+
+
+def measured(row: dict[str, str]) -> str:
+    """The scores of a design, each with its parts in brackets."""
+    words = []
+    for name in row:
+        if name != "design" and "." not in name:
+            parts = [key for key in row if key.startswith(f"{name}.") and not key.endswith(".valid")]
+            each = ", ".join(f"{key.partition('.')[2].replace('_', ' ')} {float(row[key]):.4g}" for key in parts)
+            brackets = f" ({html.escape(each)})" if parts else ""
+            words.append(f"{html.escape(name)} <b>{float(row[name]):.4g}</b>{brackets}")
+    return " · ".join(words)
+
+
+def card(row: dict[str, str], domain: Domain[Any], design: Any, picture: bytes, place: str) -> str:
     """One design: its number and files, picture, scores and what is wrong with it."""
     number = f"{int(row['design']):06d}"
     links = " ".join(f'<a href="{html.escape(place)}designs/{number}{end}">{end[1:]}</a>' for end in domain.suffixes)
-    shown = {name: value for name, value in row.items() if name != "design" and not name.endswith(".valid")}
-    scores = " · ".join(f"{name} <b>{float(value):.4g}</b>" for name, value in shown.items())
     broken = [f'<p class="bad">{html.escape(violation.message)}</p>' for violation in domain.violations(design)]
     if len(broken) > FEW:
         broken = [
@@ -123,5 +143,5 @@ def card(row: dict[str, str], domain: Domain[Any], design: Any, place: str) -> s
             *broken[FEW:],
             "</details>",
         ]
-    heading = f"<h3>{number} <small>{links}</small></h3><p>{scores}</p>"
-    return f"<article>{heading}{domain.draw(design).decode()}{''.join(broken)}</article>"
+    heading = f"<h3>{number} <small>{links}</small></h3><p>{measured(row)}</p>"
+    return f"<article>{heading}{picture.decode()}{''.join(broken)}</article>"

@@ -12,7 +12,7 @@ from data.errors import InputError
 from data.store import Run
 
 
-@st.cache_resource(show_spinner="Looking at what there is …")
+@st.cache_resource(show_spinner="Loading domains, backends and rewards …")
 def what_there_is() -> Catalogue:
     """The catalogue, read once for all sessions."""
     return catalogue.read()
@@ -69,6 +69,7 @@ def _weights(run: Run, spec: dict[str, Any] | None) -> dict[str, float] | None:
 def _welcome() -> None:
     st.subheader("Nothing made yet", anchor=False)
     st.markdown(
-        "Choose at the side what to design, by which backend, and what it shall be good at; then *Generate*. "
-        "Designs appear here as they are finished. The weights rank them at once; past runs are under *Runs*."
+        "Choose at the side (» where it is folded away) what to design, by which backend, and what it shall be good "
+        "at; then *Generate*. Designs appear here as they are finished. "
+        "The weights rank them at once; past runs are under *Runs*."
     )

@@ -18,6 +18,9 @@ SLIDER = 3.0
 """Weights go from minus to plus this, or as far as one goes that was loaded."""
 SEEDS = 10**6
 """Seeds that the dice throw are below this, so that people can say them."""
+STEPS = "Refinements of each design by its network, or rounds of evolution; more take longer"
+UNSET = "automatic"
+"""What an input says that has no value, so that the plug-in finds one."""
 KEPT = "form"
 """Where the values of the form are kept while another page is shown."""
 
@@ -28,9 +31,9 @@ def show(catalogue: Catalogue) -> dict[str, Any] | None:
     st.caption(catalogue.about("domain", domain))
     cells, others = catalogue.generators(domain), catalogue.generators(domain, ready=False)
     generator = _backend(catalogue, domain, list(cells))
-    _not_ready(others, domain)
     if generator is None:
         st.info("No backend is ready for this domain yet.")
+        _not_ready(others, domain)
         return None
     cell = cells[generator]
     rewards = _rewards(catalogue, cell)
@@ -44,6 +47,7 @@ def show(catalogue: Catalogue) -> dict[str, Any] | None:
             "batch": _whole("Designs at a time", "batch", EARLY),
             "device": _choice("Device", "device", DEVICES),
         }
+    _not_ready(others, domain)
     return settings | numbers | {"rewards": rewards, "guidance": guidance, "checkpoint": "auto"}
 
 
@@ -84,7 +88,7 @@ def _backend(catalogue: Catalogue, domain: str, names: Sequence[str]) -> str | N
 def _not_ready(cells: Mapping[str, Mapping[str, Any]], domain: str) -> None:
     """The backends that cannot be chosen, with the reason."""
     if cells:
-        reasons = [f"{cell['state']}: {textwrap.shorten(cell['reason'], 110)}" for cell in cells.values()]
+        reasons = [f"{cell['state']}: {textwrap.shorten(cell['reason'], 200)}" for cell in cells.values()]
         key = f"not ready/{domain}"
         st.radio(f"Not ready for {domain}", list(cells), index=None, captions=reasons, disabled=True, key=key)
 
@@ -115,6 +119,9 @@ def _weight(name: str, default: float) -> float:
 
 def _guidance(catalogue: Catalogue, cell: Mapping[str, Any], rewards: Mapping[str, Any]) -> dict[str, Any]:
     """The guidances that work with this backend and these rewards; by gradients, where that can be."""
+    if [guidance["name"] for guidance in cell["guidance"]] == ["free"]:
+        st.caption(f"{cell['generator']} climbs the rewards itself, so there is no guidance to choose.")
+        return {"name": "free"}
     flat = [reward["name"] for reward in cell["rewards"] if not reward["differentiable"] and reward["name"] in rewards]
     fit = [
         guidance["name"]
@@ -124,7 +131,8 @@ def _guidance(catalogue: Catalogue, cell: Mapping[str, Any], rewards: Mapping[st
     steering = [guidance["name"] for guidance in cell["guidance"] if guidance["needs_gradient"]]
     usual = next((name for name in steering if name in fit), cell["preset"]["guidance"]["name"])
     name = str(_choice("Guidance", f"guidance/{cell['domain']}/{cell['generator']}", fit, default=usual))
-    st.caption(catalogue.about("guidance", name))
+    ranked = " The rewards only rank them." if rewards and name == "free" else ""
+    st.caption(f"{catalogue.about('guidance', name)}{ranked}")
     if flat and steering:
         st.caption(f"{', '.join(steering)} needs gradients, and {', '.join(flat)} has none.")
     return {"name": name} | _parameters(catalogue, "guidance", name, {})
@@ -135,7 +143,8 @@ def _numbers(cell: Mapping[str, Any]) -> dict[str, Any]:
     with left:
         n = _whole("Designs", "n", cell["preset"]["n"])
     with right:
-        steps = _whole("Steps", "steps", cell["preset"]["steps"], f"steps/{cell['domain']}/{cell['generator']}")
+        place = f"steps/{cell['domain']}/{cell['generator']}"
+        steps = _whole("Steps", "steps", cell["preset"]["steps"], place, help=STEPS)
     left, right = st.columns([4, 1], vertical_alignment="bottom")
     with right:
         st.button("", icon=":material/casino:", help="Another seed", key="dice", on_click=_throw)
@@ -171,25 +180,25 @@ def _by_itself(parameter: str, key: str) -> bool:
     return parameter == "form" and key not in _memory()
 
 
-def _whole(label: str, key: str, default: int, place: str = "") -> int:
+def _whole(label: str, key: str, default: int, place: str = "", **more: Any) -> int:
     least, most = LIMITS[key]
     start = _remembered(place or key, default, (int,))
-    options = {"min_value": least, "max_value": most, "step": 1}
+    options = {"min_value": least, "max_value": most, "step": 1} | more
     return int(_kept(st.number_input, label, place or key, min(max(start, least), most), **options))
 
 
 def _integer(label: str, key: str, default: Any) -> Any:
-    return _kept(st.number_input, label, key, _remembered(key, default, (int, type(None))), step=1)
+    return _kept(st.number_input, label, key, _remembered(key, default, (int, type(None))), step=1, placeholder=UNSET)
 
 
 def _number(label: str, key: str, default: Any) -> Any:
     start = _remembered(key, default, (int, float, type(None)))
     start = start if start is None else float(start)
-    return _kept(st.number_input, label, key, start, step=0.05, format="%g")
+    return _kept(st.number_input, label, key, start, step=0.05, format="%g", placeholder=UNSET)
 
 
 def _text(label: str, key: str, default: Any) -> Any:
-    return _kept(st.text_input, label, key, _remembered(key, default, (str, type(None))))
+    return _kept(st.text_input, label, key, _remembered(key, default, (str, type(None))), placeholder=UNSET)
 
 
 def _switch(label: str, key: str, default: Any) -> Any:

@@ -21,7 +21,7 @@ LOOK_EVERY = {jobs.QUEUED: 1.0, jobs.RUNNING: 1.0, jobs.DONE: None}
 """Seconds between two looks at a run, by its state; another tab may resume one that has ended early."""
 SELDOM = 5.0
 COLOURS = {"queued": "gray", "running": "blue", "done": "green", "cancelled": "orange", "failed": "red", "lost": "red"}
-TABLES = ("scores.csv", "violations.jsonl", "spec.yaml", "provenance.json")
+TABLES = ("report.html", "scores.csv", "violations.jsonl", "spec.yaml", "provenance.json")
 
 
 def show(run: Run, weights: Mapping[str, float] | None = None) -> None:
@@ -121,7 +121,7 @@ def _those(made_with: Mapping[str, float], weights: Mapping[str, float]) -> dict
 def _sliders(run: Run, made_with: Mapping[str, float]) -> dict[str, float]:
     if not made_with:
         return {}
-    st.caption("Weights: moving one ranks the designs anew, and makes none.")
+    st.caption("Moving a weight ranks these designs anew; it makes none.")
     weights = {}
     columns = st.columns(max(3, min(4, len(made_with))))
     for k, (name, weight) in enumerate(made_with.items()):
@@ -142,7 +142,14 @@ def _designs(run: Run, found: Sequence[Entry], rewards: Sequence[str]) -> None:
         )
         report = run.path / "report.html"
         if report.is_file():
-            st.download_button("Report", report.read_bytes, "report.html", icon=":material/article:", on_click="ignore")
+            st.download_button(
+                "Report",
+                report.read_bytes,
+                "report.html",
+                icon=":material/article:",
+                on_click="ignore",
+                help="One page with every picture and score; its links to the designs work in the unpacked zip",
+            )
     shown = ranking.ordered(found, by, clean)
     pages = max(1, math.ceil(len(shown) / ranking.PER_PAGE))
     page = st.pagination(pages, key=f"page/{name}") if pages > 1 else 1
@@ -153,7 +160,7 @@ def _designs(run: Run, found: Sequence[Entry], rewards: Sequence[str]) -> None:
 
 def _cards(run: Run, shown: Sequence[Entry]) -> None:
     pictures = [_picture(run, entry.number) for entry in shown]
-    per_row = 2 if pictures and text.is_wide(pictures[0]) else 4
+    per_row = min(map(text.per_row, pictures), default=4)
     violations, formats = run.violations(), run.formats()
     for first in range(0, len(shown), per_row):
         row = zip(st.columns(per_row), shown[first : first + per_row], pictures[first : first + per_row], strict=False)
@@ -170,12 +177,10 @@ def _picture(run: Run, number: int) -> bytes:
 def _card(run: Run, entry: Entry, picture: bytes, violations: Sequence[str], formats: Sequence[str]) -> None:
     if picture:
         st.html(text.image(picture, f"design {entry.number}"))
-    st.markdown(f"**{entry.number:06d}** · total **{entry.total:.3g}**")
+    st.markdown(f"**{entry.number:06d}** · total **{entry.total:.4g}**")
     st.caption(" · ".join(_score(entry, name) for name in entry.rewards))
     if entry.violations:
-        words = violations or [f"{entry.violations} violations"]
-        more = f" and {len(words) - 3} more" if len(words) > 3 else ""
-        st.markdown(f":small[:red[{text.plain('; '.join(words[:3]))}{more}]]")
+        _violations(violations or [f"{entry.violations} violations"])
     with st.container(horizontal=True, gap="small"):
         for suffix in formats:
             path = run.design_path(entry.number, suffix)
@@ -191,19 +196,27 @@ def _card(run: Run, entry: Entry, picture: bytes, violations: Sequence[str], for
             )
 
 
+def _violations(words: Sequence[str]) -> None:
+    """The first one in sight, all of them a click away: a design may have a hundred."""
+    st.markdown(f":small[:red[{text.plain(words[0])}]]")
+    if len(words) > 1:
+        with st.popover(f"All {len(words)} violations", type="tertiary"):
+            st.markdown("\n".join(f"- {text.plain(word)}" for word in words))
+
+
 def _score(entry: Entry, reward: str) -> str:
     """A reward of a design, with what it measured in brackets."""
     measured = [
-        f"{key.partition('.')[2].replace('_', ' ')} {value:.3g}"
+        f"{key.partition('.')[2].replace('_', ' ')} {value:.4g}"
         for key, value in entry.parts.items()
         if key.startswith(f"{reward}.")
     ]
     brackets = f" ({text.plain(', '.join(measured))})" if measured else ""
-    return f"{text.plain(reward)} **{entry.rewards[reward]:.3g}**{brackets}"
+    return f"{text.plain(reward)} **{entry.rewards[reward]:.4g}**{brackets}"
 
 
 def zipped(run: Run) -> bytes:
-    """A run as a zip: its designs in all formats, scores, violations, spec and provenance."""
+    """A run as a zip: its designs in all formats, report, scores, violations, spec and provenance."""
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in TABLES:

@@ -13,7 +13,8 @@ from data.errors import InputError
 from data.store import Run
 
 PER_PAGE = 20
-WIDTHS = (3, 2, 3, 2, 2, 2, 2)
+WIDTHS = (230, 90, 140, 80, 150, 180)
+"""Pixels of name, state, time, designs, what by what, and seed; on a narrow page they go on in the next line."""
 
 
 def show(to_design: Callable[[], None]) -> None:
@@ -44,35 +45,35 @@ def _list(runs: list[Run]) -> None:
         return
     pages = math.ceil(len(runs) / PER_PAGE)
     page = st.pagination(pages, key="runs") if pages > 1 else 1
-    for column, head in zip(
-        st.columns(WIDTHS), ("", "State", "Time", "Designs", "Domain", "Backend", "Seed"), strict=True
-    ):
-        column.caption(head)
     for run in runs[(page - 1) * PER_PAGE : page * PER_PAGE]:
         _row(run)
 
 
 def _row(run: Run) -> None:
-    name, state, *cells = st.columns(WIDTHS, vertical_alignment="center")
     label, key = text.plain(run.path.name), f"open/{run.path.name}"
-    name.button(label, key=key, type="tertiary", on_click=_turn_to, args=(run,))
-    try:
-        status, spec = jobs.status(run), run.spec
-    except InputError as error:
-        state.badge("damaged", color="red")
-        cells[0].caption(text.plain(error))
-        return
-    state.badge(status.state, color=run_view.COLOURS[status.state])  # type: ignore[arg-type]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        with st.container(width=WIDTHS[0]):
+            st.button(label, key=key, type="tertiary", on_click=_turn_to, args=(run,))
+        try:
+            words = _words(run)
+        except InputError as error:
+            st.badge("damaged", color="red")
+            st.caption(text.plain(error))
+            return
+        for width, word in zip(WIDTHS[1:], words, strict=True):
+            st.markdown(word, width=width)
+
+
+def _words(run: Run) -> tuple[str, ...]:
+    """State, time, designs, what by what, and seed, as Markdown."""
+    status, spec = jobs.status(run), run.spec
     written = datetime.fromtimestamp((run.path / "spec.yaml").stat().st_mtime)
-    words = (
-        f"{written:%Y-%m-%d %H:%M}",
-        f"{status.kept} of {status.n}",
-        run_view.name_of(spec, "domain"),
-        run_view.name_of(spec, "generator"),
-        spec.get("seed"),
-    )
-    for column, word in zip(cells, words, strict=True):
-        column.markdown(text.plain(word))
+    domain, generator = (run_view.name_of(spec, kind) for kind in ("domain", "generator"))
+    plain = (
+        f"{written:%Y-%m-%d %H:%M}", f"{status.kept} of {status.n}", f"{domain} by {generator}",
+        f"seed {spec.get('seed')}",
+    )  # fmt: skip
+    return (f":{run_view.COLOURS[status.state]}-badge[{status.state}]", *map(text.plain, plain))
 
 
 def _turn_to(run: Run) -> None:

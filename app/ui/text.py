@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import base64
 import html
+import math
 import re
 
 SPECIAL = re.compile(r"([!-/:-@\[-`{-~])")
 """Every ASCII character that may mean something in Markdown."""
-WIDTH = re.compile(rb"<svg[^>]*\bviewBox=[\"'] *[-.0-9]+[ ,]+[-.0-9]+[ ,]+([.0-9]+)[ ,]+([.0-9]+)")
+WIDTHS = (
+    re.compile(rb"<svg[^>]*\swidth=[\"']([0-9]+(?:\.[0-9]+)?)(?:px)?[\"']"),
+    re.compile(rb"<svg[^>]*\bviewBox=[\"'] *[-.0-9]+[ ,]+[-.0-9]+[ ,]+([0-9]+(?:\.[0-9]+)?)[ ,]"),
+)
+"""Where an SVG says how wide it is: in pixels, else in units of its own."""
 
 
 def plain(text: object) -> str:
@@ -23,10 +28,15 @@ def image(svg: bytes, alt: str) -> str:
     return f'<img alt="{html.escape(alt)}" src="data:image/svg+xml;base64,{data}" style="{style}">'
 
 
-def is_wide(svg: bytes) -> bool:
-    """Whether a picture is a strip, so that two fill a row."""
-    found = WIDTH.search(svg[:2000])
-    return found is not None and float(found[1]) > 2 * float(found[2])
+def width(svg: bytes) -> float:
+    """How wide a picture says it is; 0 where it does not."""
+    found = next((match for pattern in WIDTHS if (match := pattern.search(svg[:2000]))), None)
+    return float(found[1]) if found else 0.0
+
+
+def per_row(svg: bytes) -> int:
+    """How many cards fill a row, so that the words in their pictures can still be read."""
+    return next(cards for widest, cards in ((200, 4), (400, 3), (math.inf, 2)) if width(svg) <= widest)
 
 
 def duration(seconds: float) -> str:

@@ -10,8 +10,8 @@ import numpy as np
 from domains.base import DesignError, Violation
 from domains.dna import letters, motifs
 
-WIDTH, HEIGHT = 640, 120
-_LEFT, _RIGHT = 34, 606
+WIDTH, HEIGHT = 520, 124
+_LEFT, _RIGHT = 40, 480
 _LEGEND, _MIDDLE, _GC_TOP, _GC_BOTTOM, _RULER = 13, 37, 56, 93, 99
 _MARK = 10
 _WINDOW = 20
@@ -30,13 +30,14 @@ _GLYPHS = {
 
 
 def track(design: str, violations: Sequence[Violation]) -> bytes:
-    """One design, 640 x 120: motifs above the line on strand +, below it on -; broken rules in red; G+C; positions."""
+    """One design, 520 x 124: motifs above the line on strand +, below it on -; broken rules in red; G+C; positions."""
     hits = motifs.hits(design)
     colours = dict(zip(motifs.core_motifs(), _COLOURS, strict=False))
     rows = [
         _legend({hit.motif: colours[hit.motif] for hit in hits}, bool(violations)),
         *(_violation(violation, len(design)) for violation in violations),
         f'<path d="M{_LEFT} {_MIDDLE}H{_RIGHT}" stroke="{_INK}"/>',
+        _text(_LEFT - 5, _MIDDLE - 2, "+", "end") + _text(_LEFT - 5, _MIDDLE + 9, "\u2212", "end"),
         f'<path d="M{_RIGHT} {_MIDDLE}V{_MIDDLE - 14}h14m-4 -4l4 4l-4 4" fill="none" stroke="{_INK}"/>',
         *(_mark(hit, colours[hit.motif], len(design)) for hit in hits),
         _gc(design),
@@ -82,7 +83,7 @@ def logo_heights(found: np.ndarray) -> np.ndarray:
 def _svg(width: float, height: float, rows: Sequence[str], title: str) -> bytes:
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'font-family="Helvetica, Arial, DejaVu Sans, sans-serif" font-size="10" fill="{_INK}">'
+        f'font-family="Helvetica, Arial, DejaVu Sans, sans-serif" font-size="13" fill="{_INK}">'
     )
     paper = f'<rect width="{width}" height="{height}" fill="white"/>'
     return "\n".join([head, f"<title>{title}</title>", paper, *rows, "</svg>\n"]).encode()
@@ -106,8 +107,8 @@ def _legend(colours: dict[str, str], broken: bool) -> str:
     rows, x = [], float(_LEFT)
     for name, colour in entries:
         rows += [_box(x, _LEGEND - 8, 9, 9, f'rx="2" fill="{colour}"'), _text(x + 13, _LEGEND, name)]
-        x += 24 + 6 * len(name)
-    return "".join(rows) or _text(_LEFT, _LEGEND, "no core motif", colour="#7a8394")
+        x += 26 + 7.5 * len(name)
+    return "".join(rows) or _text(_LEFT, _LEGEND, "no core motif", colour="#5f6878")
 
 
 def _mark(hit: motifs.Hit, colour: str, length: int) -> str:
@@ -149,8 +150,8 @@ def _gc(design: str) -> str:
             f'<path d="M{_LEFT} {_GC_TOP}H{_RIGHT}M{_LEFT} {_GC_BOTTOM}H{_RIGHT}" stroke="{_FAINT}"/>',
             f'<path d="M{_LEFT} {middle}H{_RIGHT}" stroke="{_FAINT}" stroke-dasharray="3 3"/>',
             f'<path d="M{curve}" fill="none" stroke="#5b7299"/>',
-            _text(_LEFT - 5, middle + 3.5, "G+C", "end"),
-            _text(_RIGHT + 4, middle + 3.5, "50%", colour="#7a8394"),
+            _text(_LEFT - 5, middle + 4.5, "G+C", "end"),
+            _text(_RIGHT + 4, middle + 4.5, "50%", colour="#5f6878"),
         ]
     )
 

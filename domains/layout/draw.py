@@ -21,16 +21,17 @@ _LEFT, _TOP = 12, 12
 
 
 def picture(cell: Cell, markers: Sequence[Marker]) -> bytes:
-    """The window with its layers over each other, broken rules in red boxes, a scale bar and the layers' names."""
+    """The window with its layers over each other, broken rules in red; below, a scale bar and the layers' names."""
     scale = SIZE / max(cell.width, cell.height)
-    width, height = cell.width * scale, cell.height * scale
+    below = _TOP + cell.height * scale + 14
     rows = [
         _window(cell, _LEFT, _TOP, scale, markers),
-        _bar(_LEFT, _TOP + height + 12, scale),
-        _legend(cell, _LEFT + width + 14, _TOP, len(markers)),
+        _bar(_LEFT, below, scale),
+        *(_entry(_LEFT + SIZE / 2, below - 5, f"broken rules: {len(markers)}", _BAD) for _ in markers[:1]),
+        _legend(cell, _LEFT, below + 16, _LEFT + SIZE),
     ]
     title = f"layout of {len(cell.shapes)} rectangles, {cell.technology}"
-    return _svg(_LEFT + width + 124, _TOP + height + 30, rows, title)
+    return _svg(SIZE + 2 * _LEFT, below + 36, rows, title)
 
 
 def sheet(cells: Sequence[Cell]) -> bytes:
@@ -41,7 +42,7 @@ def sheet(cells: Sequence[Cell]) -> bytes:
         x, y = _LEFT + i % _COLUMNS * step, _TOP + i // _COLUMNS * step
         rows.append(_window(cell, x, y, _SMALL / max(cell.width, cell.height), ()))
     right, lines = _LEFT + min(len(shown), _COLUMNS) * step, -(-len(shown) // _COLUMNS)
-    rows += [_legend(cell, right + 6, _TOP, 0) for cell in shown[:1]]
+    rows += [_legend(cell, right + 6, _TOP, right + 106) for cell in shown[:1]]
     return _svg(right + 106, _TOP + max(lines, 1) * step + 4, rows, f"{len(shown)} of {len(cells)} layouts")
 
 
@@ -96,20 +97,24 @@ def _marker(marker: Marker, pixel: float) -> str:
 def _bar(left: float, y: float, scale: float) -> str:
     right = left + _BAR * scale
     line = f'<path d="M{left} {y - 3}v6M{left} {y}H{right:.1f}M{right:.1f} {y - 3}v6" fill="none" stroke="{_INK}"/>'
-    return line + _text(right + 6, y + 3.5, f"{_BAR / 1000:g} µm")
+    return line + _text(right + 6, y + 4.5, f"{_BAR / 1000:g} µm")
 
 
-def _legend(cell: Cell, left: float, top: float, broken: int) -> str:
-    entries = [(layer.name, _colour(number)) for number, layer in enumerate(cell.rules.layers)]
-    entries += [(f"broken rules: {broken}", _BAD)] if broken else []
-    rows = []
-    for i, (name, colour) in enumerate(entries):
-        y = top + 18 * i
-        rows.append(
-            f'<rect x="{left + 0.5:.1f}" y="{y + 0.5}" width="10" height="10" fill="{colour}" fill-opacity="0.38" '
-            f'stroke="{colour}"/>' + _text(left + 17, y + 9.5, name)
-        )
+def _legend(cell: Cell, left: float, top: float, right: float) -> str:
+    """The layers' names side by side, on a new line where one would pass `right`."""
+    rows, x, y = [], left, top
+    for number, layer in enumerate(cell.rules.layers):
+        wide = 28 + 7.2 * len(layer.name)
+        if x > left and x + wide > right:
+            x, y = left, y + 18
+        rows.append(_entry(x, y, layer.name, _colour(number)))
+        x += wide
     return "".join(rows)
+
+
+def _entry(x: float, y: float, name: str, colour: str) -> str:
+    patch = f'<rect x="{x + 0.5:.1f}" y="{y + 0.5:.1f}" width="10" height="10" fill="{colour}" fill-opacity="0.38" '
+    return f'{patch}stroke="{colour}"/>{_text(x + 16, y + 10, name)}'
 
 
 def _colour(number: int) -> str:
@@ -123,7 +128,7 @@ def _text(x: float, y: float, words: str) -> str:
 def _svg(width: float, height: float, rows: Sequence[str], title: str) -> bytes:
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
-        f'height="{height:g}" font-family="Helvetica, Arial, DejaVu Sans, sans-serif" font-size="10" fill="{_INK}">'
+        f'height="{height:g}" font-family="Helvetica, Arial, DejaVu Sans, sans-serif" font-size="13" fill="{_INK}">'
     )
     paper = f'<rect width="{width:g}" height="{height:g}" fill="white"/>'
     return "\n".join([head, f"<title>{title}</title>", paper, *rows, "</svg>\n"]).encode()

@@ -15,9 +15,16 @@ from domains.protein import geometry, rules, secondary, svg
 from domains.protein.residues import CA, C, O, Protein
 from domains.protein.secondary import COIL, HELIX, STRAND
 
-WIDTH, HEIGHT = 320, 240
+WIDTH, HEIGHT = 320, 256
+_LEGEND = 20
+"""Pixels below the backbone for the shares of helix and strand."""
 _MARGIN = 16
 _MOST_SCALE = 9.0
+_BESIDE = 13
+"""Pixels from an end of the chain to its letter."""
+_LETTER = (
+    'text-anchor="middle" font-weight="bold" font-size="13" stroke="white" stroke-width="2.5" paint-order="stroke"'
+)
 _PIECES = 4
 """Pieces of ribbon from one residue to the next."""
 _HALF_WIDTH = {HELIX: 1.3, STRAND: 1.05, COIL: 0.36}
@@ -52,16 +59,17 @@ class _Piece:
 
 
 def draw(design: Protein) -> bytes:
-    """A backbone as SVG, 320 x 240, far parts first; breaks of the chain are dotted red lines."""
+    """A backbone as SVG, 320 x 256, far parts first; breaks of the chain are dotted red lines."""
     atoms = seen(design.atoms().astype(np.float64))
     found = secondary.assign(design.atoms(), design.letters)
+    shown = _long(found)
     scale, origin = _fit(atoms)
     places = _on_page(atoms[:, CA, :2], scale, origin)
-    drawn = [_drawn(piece, scale, origin, _haze(piece.depth, atoms)) for piece in _pieces(atoms, _long(found))]
+    drawn = [_drawn(piece, scale, origin, _haze(piece.depth, atoms)) for piece in _pieces(atoms, shown)]
     gaps = [_gap(*places[i : i + 2]) for i in np.flatnonzero(rules.ca_steps(atoms) > rules.BREAK).tolist()]
     look = 'fill="none" stroke-width=".8" stroke-linecap="round" stroke-linejoin="round"'
     body = f"<g {look}>{''.join(drawn)}</g>"
-    return svg.page(WIDTH, HEIGHT, [*gaps, body, *_termini(places)], _title(found))
+    return svg.page(WIDTH, HEIGHT, [*gaps, body, *_termini(places), *_legend(shown)], _title(found))
 
 
 def seen(atoms: np.ndarray) -> np.ndarray:
@@ -194,13 +202,13 @@ def _fit(atoms: np.ndarray) -> tuple[float, np.ndarray]:
     if not len(atoms):
         return 1.0, np.zeros(2)
     low, high = atoms[:, CA, :2].min(0), atoms[:, CA, :2].max(0)
-    room = np.array([WIDTH, HEIGHT]) - 2 * _MARGIN
+    room = np.array([WIDTH, HEIGHT - _LEGEND]) - 2 * _MARGIN
     return min(_MOST_SCALE, float((room / (high - low + 2 * _ARROW)).min())), (low + high) / 2
 
 
 def _on_page(points: np.ndarray, scale: float, origin: np.ndarray) -> np.ndarray:
     """Pixels, with y downwards, of points (k, 2) in angstrom."""
-    found: np.ndarray = (points - origin) * (scale, -scale) + (WIDTH / 2, HEIGHT / 2)
+    found: np.ndarray = (points - origin) * (scale, -scale) + (WIDTH / 2, (HEIGHT - _LEGEND) / 2)
     return found
 
 
@@ -229,15 +237,29 @@ def _gap(start: np.ndarray, end: np.ndarray) -> str:
 
 
 def _termini(places: np.ndarray) -> list[str]:
-    """The letters N and C beside the ends, away from the middle."""
+    """The letters N and C beside the ends, each on the side where the chain is furthest."""
     if not len(places):
         return [svg.text(WIDTH / 2, HEIGHT / 2, "no residues", 'text-anchor="middle"')]
     rows = []
+    turns = np.arange(16) * np.pi / 8
+    around = _BESIDE * np.stack([np.cos(turns), np.sin(turns)], axis=-1)
     for place, letter in zip(places[[0, -1]], "NC", strict=True):
-        away = place - (WIDTH / 2, HEIGHT / 2)
-        x, y = place + 10 * away / max(float(np.linalg.norm(away)), 1e-6) + (0, 3.5)
-        rows.append(svg.text(x, y, letter, 'text-anchor="middle" font-weight="bold"'))
+        free = np.linalg.norm((place + around)[:, None] - places, axis=-1).min(-1)
+        x, y = place + around[int(free.argmax())] + (0, 4.5)
+        rows.append(svg.text(x, y, letter, _LETTER))
     return rows
+
+
+def _legend(states: str) -> list[str]:
+    """How much of the chain is drawn as helix and how much as strand, each in its colour."""
+    shares = [(name, state, states.count(state)) for name, state in (("helix", HELIX), ("strand", STRAND))]
+    return [
+        svg.text(
+            _MARGIN + 100 * k, HEIGHT - 6, f"{name} {100 * count / len(states):.0f} %",
+            f'fill="{_COLOURS[state]}" font-size="13" font-weight="bold"',
+        )
+        for k, (name, state, count) in enumerate(shares) if count
+    ]  # fmt: skip
 
 
 def _title(states: str) -> str:

@@ -5,17 +5,26 @@ from __future__ import annotations
 from domains.protein import svg
 from domains.protein.residues import Protein
 
-_GROUPS = {"AVLIMC": "#e0b04c", "FWY": "#c98bc0", "KRH": "#6ea0e0", "DE": "#e58072", "STNQ": "#7fc79a", "GP": "#a9b2bf"}
-"""Aliphatic and sulphur, aromatic, basic, acidic, polar, and the two that bend."""
-_COLOURS = {letter: colour for letters, colour in _GROUPS.items() for letter in letters}
+_GROUPS = {
+    "aliphatic": ("AVLIMC", "#e0b04c"),
+    "aromatic": ("FWY", "#c98bc0"),
+    "basic": ("KRH", "#6ea0e0"),
+    "acidic": ("DE", "#e58072"),
+    "polar": ("STNQ", "#7fc79a"),
+    "G, P": ("GP", "#a9b2bf"),
+}
+"""Side chains by kind: letters and colour. Those of sulphur are among the aliphatic ones."""
+_COLOURS = {letter: colour for letters, colour in _GROUPS.values() for letter in letters}
 _DARK = "#1c2430"
-_COLUMNS, _GROUP = 40, 10
+_COLUMNS, _GROUP = 30, 10
 _CELL, _ROW, _LEFT, _TOP = 13, 21, 34, 6
 _SPACE = 5
+_PLACES = (34, 111, 186, 243, 302, 356)
+"""Where the entries of the legend start."""
 
 
 def draw(design: Protein) -> bytes:
-    """Rows of 40 letters in tens, as SVG; letters outside the 20 are red."""
+    """Rows of 30 letters in tens, as SVG, and what their colours mean; letters outside the 20 are red."""
     rows = max(1, -(-len(design) // _COLUMNS))
     width = _LEFT + _COLUMNS * _CELL + (_COLUMNS // _GROUP - 1) * _SPACE + 6
     parts = [_letter(i, letter) for i, letter in enumerate(design.letters)]
@@ -25,7 +34,17 @@ def draw(design: Protein) -> bytes:
         if row * _COLUMNS < len(design)
     ]
     body = f'<g font-family="Menlo, Consolas, DejaVu Sans Mono, monospace" text-anchor="middle">{"".join(parts)}</g>'
-    return svg.page(width, 2 * _TOP + rows * _ROW, [body], f"sequence of {len(design)} residues")
+    below = _TOP + rows * _ROW
+    return svg.page(width, below + 20, [body, *_legend(below)], f"sequence of {len(design)} residues")
+
+
+def _legend(top: float) -> list[str]:
+    """The kinds of side chains, each after a patch of its colour."""
+    return [
+        f'<rect x="{x}" y="{top + 3}" width="9" height="9" rx="2" fill="{colour}"/>'
+        + svg.text(x + 13, top + 11.5, name)
+        for x, (name, (_, colour)) in zip(_PLACES, _GROUPS.items(), strict=True)
+    ]
 
 
 def _letter(i: int, letter: str) -> str:

@@ -13,7 +13,7 @@ def page(width: float, height: float, rows: Iterable[str], title: str) -> bytes:
     """An SVG of this size without a background."""
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
-        f'height="{height:g}" font-family="Helvetica, Arial, DejaVu Sans, sans-serif" font-size="10" fill="{INK}">'
+        f'height="{height:g}" font-family="Helvetica, Arial, DejaVu Sans, sans-serif" font-size="12" fill="{INK}">'
     )
     return "\n".join([head, f"<title>{title}</title>", *rows, "</svg>\n"]).encode()
 

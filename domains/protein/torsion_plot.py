@@ -11,7 +11,7 @@ from domains.protein.ramachandran import ANY, BINS
 from domains.protein.residues import Protein
 
 SIZE = 288
-_LEFT, _TOP, _RIGHT, _BOTTOM = 44, 10, 10, 34
+_LEFT, _TOP, _RIGHT, _BOTTOM = 44, 10, 10, 38
 MOST_POINTS = 4000
 _LEVELS = ((ramachandran.ALLOWED, 0.16), (0.98, 0.24), (0.8, 0.34))
 """Share of real residues in a region, and its opacity."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from domains.base import Violation
 from domains.svg.files import path_data
 from domains.svg.icon import CANVAS, PEN, Icon, drawn_segments
@@ -17,7 +19,8 @@ _CELL = 32.0
 
 
 def tile(design: Icon, violations: Sequence[Violation]) -> bytes:
-    """One icon on its canvas with a grid of 2 units; segments that break a rule have a red core."""
+    """One icon on its canvas with a grid of 2 units; segments that break a rule have a red core, short ones a ring."""
+    broken = _broken(design, violations)
     box = f"{-_MARGIN:g} {-_MARGIN:g} {CANVAS + 2 * _MARGIN:g} {CANVAS + 2 * _MARGIN:g}"
     rows = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" width="{TILE}" height="{TILE}" fill="none" '
@@ -27,7 +30,8 @@ def tile(design: Icon, violations: Sequence[Violation]) -> bytes:
         _plate(0, 0, CANVAS, _CANVAS),
         f'<path d="{_grid()}" stroke="{_GRID}" stroke-width="0.12"/>',
         _strokes(design),
-        f'<path d="{_broken(design, violations)}" stroke="{_BAD}" stroke-width="0.6"/>',
+        f'<path d="{"".join(map(_core, broken))}" stroke="{_BAD}" stroke-width="0.6"/>',
+        *map(_ring, broken),
         "</svg>\n",
     ]
     return "\n".join(rows).encode()
@@ -68,13 +72,22 @@ def _grid() -> str:
     return "".join(f"M{i} 0V{CANVAS:g}M0 {i}H{CANVAS:g}" for i in range(2, int(CANVAS), 2))
 
 
-def _broken(design: Icon, violations: Sequence[Violation]) -> str:
-    """Path data of the segments that a violation names."""
+def _broken(design: Icon, violations: Sequence[Violation]) -> list[np.ndarray]:
+    """Begin, controls and end (4, 2) of the segments that a violation names."""
     bad = {i for violation in violations for i in range(violation.start, violation.end)}
-    parts = []
-    for i, unit in enumerate(drawn_segments(design)):
-        if i in bad:
-            points = (unit.begin, *unit.controls, unit.end)
-            x0, y0, *others = (f"{value:g}" for point in points for value in point)
-            parts.append(f"M{x0} {y0}C{' '.join(others)}")
-    return "".join(parts)
+    units = enumerate(drawn_segments(design))
+    return [np.array([unit.begin, *unit.controls, unit.end]) for i, unit in units if i in bad]
+
+
+def _core(points: np.ndarray) -> str:
+    """Path data of a segment."""
+    (x, y), *others = points.tolist()
+    return f"M{x:g} {y:g}C{' '.join(f'{value:g}' for point in others for value in point)}"
+
+
+def _ring(points: np.ndarray) -> str:
+    """A circle around a segment that is hardly longer than the pen is wide, which its own ink would hide."""
+    if float(np.ptp(points, axis=0).max()) > PEN:
+        return ""
+    x, y = points.mean(0).tolist()
+    return f'<circle cx="{x:g}" cy="{y:g}" r="{1.2 * PEN:g}" stroke="{_BAD}" stroke-width="0.6"/>'

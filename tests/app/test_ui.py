@@ -259,7 +259,7 @@ def test_past_runs_are_listed_opened_and_used_again(home: Path, found: Catalogue
     names = [button.label for button in app.button]
     assert sorted(names) == sorted(["first", "sec\\*ond\\*", "broken"])
     words = [element.value for element in app.markdown]
-    assert {"2 of 2", "1 of 3"} <= set(words)
+    assert {"2 of 2", "1 of 3", "dna by rmf", "seed 5", ":green-badge[done]"} <= set(words)
     click(app, "first")
     assert app.query_params["run"] == "first"
     assert numbers(app) == [1, 0]
@@ -283,6 +283,7 @@ def test_a_name_that_is_no_run(home: Path, found: Catalogue, name: str) -> None:
 
 def test_the_zip_has_all_that_a_run_is(home: Path, found: Catalogue) -> None:
     run = made(home, found, [(0.1, 0.9), (0.9, 0.2)])
+    (run.path / "report.html").write_text("all of it")
     with zipfile.ZipFile(io.BytesIO(run_view.zipped(run))) as archive:
         names = set(archive.namelist())
         assert archive.read("one/designs/000001.txt") == b"design 1"
@@ -320,18 +321,20 @@ def test_a_picture_cannot_leave_its_frame(svg: bytes, alt: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("svg", "wide"),
+    ("svg", "width", "cards"),
     [
-        ('<svg viewBox="0 0 640 120">', True),
-        ("<svg a='b' viewBox='-1 -1,24 24'/>", False),
-        ('<?xml version="1.0"?>\n<svg xmlns="x"\n viewBox="0 0 90.5 10"', True),
-        ("<svg>", False),
-        ('<svg viewBox="0 0 a b">', False),
-        ("", False),
+        ('<svg viewBox="0 0 640 120">', 640, 2),
+        ("<svg a='b' viewBox='-1 -1,24 24'/>", 24, 4),
+        ('<svg viewBox="0 0 2000 2000" width="324.5px">', 324.5, 3),
+        ('<?xml version="1.0"?>\n<svg xmlns="x"\n height="10" width=\'90\'><rect width="900"/>', 90, 4),
+        ('<svg stroke-width="900" width="100%">', 0, 4),
+        ("<svg>", 0, 4),
+        ('<svg viewBox="0 0 a b">', 0, 4),
+        ("", 0, 4),
     ],
 )
-def test_strips_are_told_from_squares(svg: str, wide: bool) -> None:
-    assert text.is_wide(svg.encode()) is wide
+def test_wide_pictures_get_wide_cards(svg: str, width: float, cards: int) -> None:
+    assert (text.width(svg.encode()), text.per_row(svg.encode())) == (width, cards)
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(0.2, "1 s"), (42.4, "42 s"), (600, "10 min"), (9000, "2.5 h")])

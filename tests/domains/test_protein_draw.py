@@ -43,7 +43,29 @@ def test_real_chains_fill_their_frame_and_stay_inside(val: list[Protein]) -> Non
 def test_short_chains_have_a_picture(n: int) -> None:
     root = ElementTree.fromstring(FRAMES.draw(_helix(n)))
     assert f"backbone of {n} residues" in (root.findtext(f"{SVG}title") or "")
-    assert {text.text for text in root.iter(f"{SVG}text")} == ({"N", "C"} if n else {"no residues"})
+    assert [text.text for text in root.iter(f"{SVG}text")] == (["N", "C"] if n else ["no residues"])
+
+
+def test_the_legend_says_how_much_is_drawn_as_what() -> None:
+    words = [text.text for text in ElementTree.fromstring(FRAMES.draw(_helix(30))).iter(f"{SVG}text")]
+    (helix,) = (word for word in words if word and word.startswith("helix "))
+    assert 80 < float(helix.split()[1]) < 100  # not the ends
+    assert not [word for word in words if word and "strand" in word]
+
+
+def test_the_letters_of_the_ends_are_clear_of_the_chain(val: list[Protein]) -> None:
+    for design in val:
+        atoms = cartoon.seen(design.atoms().astype(float))
+        places = cartoon._on_page(atoms[:, 1, :2], *cartoon._fit(atoms))
+        texts = [t for t in ElementTree.fromstring(FRAMES.draw(design)).iter(f"{SVG}text") if t.text in ("N", "C")]
+        for place, text in zip(places[[0, -1]], texts, strict=True):
+            x, y = float(text.get("x", 0)), float(text.get("y", 0)) - 4.5
+            straight = place + 13 * (place - [160, 118]) / np.linalg.norm(place - [160, 118])
+            free = np.linalg.norm(places - [x, y], axis=-1).min()
+            assert free >= 0.9 * np.linalg.norm(places - straight, axis=-1).min()
+            assert np.linalg.norm(place - [x, y]) == pytest.approx(13, abs=0.2)
+            assert 4 < x < cartoon.WIDTH - 4
+            assert 4 < y < cartoon.HEIGHT - 4
 
 
 def test_colours_tell_helix_strand_and_coil(val: list[Protein]) -> None:
@@ -124,13 +146,14 @@ def test_large_sets_are_thinned(val: list[Protein], monkeypatch: pytest.MonkeyPa
     assert b"0 residues" in torsion_plot.plot([])
 
 
-@pytest.mark.parametrize("n", [0, 1, 40, 41, 80])
+@pytest.mark.parametrize("n", [0, 1, 30, 31, 80])
 def test_a_block_has_every_letter_in_its_row(n: int) -> None:
     design = Protein(("ACDEFGHIKLMNPQRSTVWYX" * 4)[:n])
     root = ElementTree.fromstring(SEQUENCES.draw(design))
     texts = [text for text in root.iter(f"{SVG}text") if text.get("font-weight")]
+    rows = -(-n // letter_block._COLUMNS)
     assert "".join(text.text or "" for text in texts) == design.letters
-    assert len({text.get("y") for text in texts}) == -(-n // 40)
+    assert len({text.get("y") for text in texts}) == rows
     red = [r for r in root.iter(f"{SVG}rect") if r.get("fill") == svg.BAD]
     assert len(red) == design.letters.count("X")
     width, height = float(root.get("width", 0)), float(root.get("height", 0))

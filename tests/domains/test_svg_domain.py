@@ -253,6 +253,12 @@ def test_pictures_are_for_those_who_ask() -> None:
         assert b"id=" not in picture  # many of them share a page
 
 
+@pytest.mark.parametrize(("end", "rings"), [("3 3", 1), ("4 3", 0), ("3 9", 0)])
+def test_what_ink_hides_has_a_ring(end: str, rings: int) -> None:
+    picture = DOMAIN.draw(icon("M 3 3", f"L {end}", "L 9 9"))
+    assert picture.count(b"<circle") == rings
+
+
 def test_broken_segments_are_marked() -> None:
     good, bad = (DOMAIN.draw(icon("M 3 3", f"L {x} 9")).decode() for x in (9, 30))
     marks = files.path_data(icon("M 3 3", "C 3 3 30 9 30 9").paths[0]).replace("M3 3C", "")
