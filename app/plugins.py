@@ -69,9 +69,16 @@ def module(kind: str, name: str) -> types.ModuleType:
 
 
 def build(kind: str, name: str, parameters: Mapping[str, Any], *subject: Any) -> Any:
-    """Build a plug-in with parameters by name, after checking them against its `build` function."""
-    function = module(kind, name).build
-    return function(*subject, **arguments(function, parameters, f"{kind} {name}", skip=len(subject)))
+    """Build a plug-in with parameters by name, after checking them against its `build` function.
+
+    What it refuses itself is told with its name, because two plug-ins may have a parameter of the same name.
+    """
+    function, owner = module(kind, name).build, f"{kind} {name}"
+    given = arguments(function, parameters, owner, skip=len(subject))
+    try:
+        return function(*subject, **given)
+    except InputError as error:
+        raise InputError(f"{owner}: {error}") from error
 
 
 def load_generator(name: str, folder: Path, device: torch.device) -> Any:

@@ -70,9 +70,9 @@ def peptide_bonds(atoms: np.ndarray) -> np.ndarray:
 
 
 MEASURES = (
-    Measure("bond", "N-CA bond", "A", 1.37, 1.57, 1, lambda x: _length(x[:, N], x[:, CA])),
-    Measure("bond", "CA-C bond", "A", 1.42, 1.63, 1, lambda x: _length(x[:, CA], x[:, C])),
-    Measure("bond", "C-N bond", "A", 1.24, 1.44, 2, peptide_bonds),
+    Measure("bond", "N-CA bond", "Å", 1.37, 1.57, 1, lambda x: _length(x[:, N], x[:, CA])),
+    Measure("bond", "CA-C bond", "Å", 1.42, 1.63, 1, lambda x: _length(x[:, CA], x[:, C])),
+    Measure("bond", "C-N bond", "Å", 1.24, 1.44, 2, peptide_bonds),
     Measure("angle", "N-CA-C angle", "deg", 94, 127, 1, lambda x: _angle(x[:, N], x[:, CA], x[:, C])),
     Measure("angle", "CA-C-N angle", "deg", 106, 127, 2, lambda x: _angle(x[:-1, CA], x[:-1, C], x[1:, N])),
     Measure("angle", "C-N-CA angle", "deg", 108, 136, 2, lambda x: _angle(x[:-1, C], x[1:, N], x[1:, CA])),
@@ -128,7 +128,7 @@ def _number_of_residues(design: Protein, longest: int) -> Iterator[Violation]:
 def _breaks(design: Protein, atoms: np.ndarray, broken: np.ndarray) -> Iterator[Violation]:
     steps = ca_steps(atoms)
     for i in np.flatnonzero(broken).tolist():
-        message = f"chain break at {_place(design, i, i + 2)}: CA atoms {steps[i]:.1f} A apart, at most {BREAK:g}"
+        message = f"chain break at {_place(design, i, i + 2)}: CA atoms {steps[i]:.2f} Å apart, at most {BREAK:.2f} Å"
         yield Violation("break", i, i + 2, f"{message}; model what is missing")
 
 
@@ -148,8 +148,8 @@ def _strained(design: Protein, measure: Measure, atoms: np.ndarray, broken: np.n
 def _clashes(design: Protein, atoms: np.ndarray) -> Iterator[Violation]:
     for i, j in clashes(atoms).tolist():
         apart = float(np.linalg.norm(atoms[i, CA] - atoms[j, CA]))
-        message = f"clash of {_place(design, i, i + 1)} with {design.numbers[j]}: CA atoms {apart:.1f} A apart"
-        yield Violation("clash", i, j + 1, f"{message}, at least {CLASH:g}; move them apart")
+        message = f"clash of {_place(design, i, i + 1)} with {design.numbers[j]}: CA atoms {apart:.2f} Å apart"
+        yield Violation("clash", i, j + 1, f"{message}, at least {CLASH:.2f} Å; move them apart")
 
 
 def _outliers(design: Protein, angles: np.ndarray) -> Iterator[Violation]:

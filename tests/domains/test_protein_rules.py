@@ -104,7 +104,7 @@ def test_a_clash_names_both_residues() -> None:
     atoms[13] += atoms[2, 1] - atoms[13, 1] + [0, 0, 2]
     (clash, *_) = [v for v in FRAMES.violations(Protein(HELIX.letters, atoms)) if v.rule == "clash"]
     assert (clash.start, clash.end) == (2, 14)
-    assert "clash of A:3 with 14: CA atoms 2.0 A apart, at least 3.4" in clash.message
+    assert "clash of A:3 with 14: CA atoms 2.00 Å apart, at least 3.40 Å" in clash.message
 
 
 def test_the_mirror_image_of_a_helix_is_left_handed() -> None:
