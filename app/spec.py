@@ -79,6 +79,7 @@ class TrainSpec:
 
     domain: Choice
     generator: Choice
+    start: str | None
     seed: int
     batch: int
     device: str

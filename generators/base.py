@@ -116,3 +116,6 @@ class Resumable(Protocol):
 
     def resume(self, state: dict[str, Any]) -> int:
         """Take up such a state before `fit`; returns the number of steps already done."""
+
+    def begin_from(self, folder: Path) -> None:
+        """Take the weights of a checkpoint before `fit`; raises `GeneratorError` for those of another network."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -41,6 +41,22 @@ def network(folder: Path, kind: type[T]) -> T:
     made: T = kind(**config)
     made.load_state_dict(weights)
     return made
+
+
+def take_weights(ours: nn.Module, folder: Path, what: str, free: Collection[str] = ()) -> None:
+    """Give a diffusers network the weights in a folder; raises `GeneratorError` unless they are of the same network.
+
+    Every key of `config.json` must be the same, except those that are `free`.
+    """
+    with refusing(folder, what):
+        theirs: Any = network(folder, type(ours))
+    mine: Any = ours
+    for key, value in theirs.config.items():
+        if not key.startswith("_") and key not in free and mine.config[key] != value:
+            raise GeneratorError(
+                f"{folder} has {key}={value!r:.100}, not {mine.config[key]!r:.100}; give generator.{key} as it has it"
+            )
+    ours.load_state_dict(theirs.state_dict())
 
 
 def settings(path: Path, kind: type) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from diffusers import DDIMScheduler
 
 from data.noise import DesignNoise, Noise
 from data.space import Space, State
-from generators import tiles
+from generators import loading, tiles
 from generators.base import UNLIMITED, GeneratorError, Guidance, Score
 from generators.hybrid.heads import TIMES
 from generators.hybrid.model import HybridSequence
@@ -66,6 +66,10 @@ class Hybrid:
         """Take up such a state before `fit`; returns the steps already done."""
         self.trainer.load_state_dict(state)
         return self.trainer.step
+
+    def begin_from(self, folder: Path) -> None:
+        """Take the weights of a checkpoint before `fit`."""
+        loading.take_weights(self.model, folder, "hybrid network")
 
     @torch.no_grad()
     def sample(

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from data.noise import DesignNoise, Noise
 from data.space import Space, State
-from generators import tiles
+from generators import loading, tiles
 from generators.base import UNLIMITED, Flight, GeneratorError, Guidance, Score
 from generators.rmf.flow_map import FlowMap
 from generators.rmf.geometry import Points, scaled
@@ -75,6 +75,10 @@ class RiemannianMeanFlow:
         """Take up such a state before `fit`; returns the steps already done."""
         self.trainer.load_state_dict(state)
         return self.trainer.step
+
+    def begin_from(self, folder: Path) -> None:
+        """Take the weights of a checkpoint before `fit`; its shortest jump and its lengths need not be the same."""
+        loading.take_weights(self.flow_map, folder, "flow map", free=("shortest", "lengths"))
 
     @torch.no_grad()
     def sample(

@@ -70,6 +70,35 @@ def test_an_unknown_method_is_refused_with_those_there_are(tmp_path: Path, capsy
     assert not (tmp_path / "ckpt").exists()
 
 
+def test_a_training_begins_from_a_checkpoint(tmp_path: Path) -> None:
+    """Of a recipe of its own; where nothing is learned, the weights are those of the start."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert train(first) == 0
+    still = ["generator.recipe.learning_rate=1e-8", "generator.recipe.weight_decay=0", "generator.recipe.steps=2"]
+    assert train(second, f"start={first}", *still, "generator.recipe.objective=eulerian", "seed=3") == 0
+    before, after = weights(first), weights(second)
+    assert all(torch.allclose(before[name], after[name], atol=1e-6) for name in before)
+    assert yaml.safe_load((second / "training.yaml").read_text())["start"] == str(first)
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("generator.channels=16", "generator.channels as it has it"),
+        ("generator.parameterisation=xt", "generator.parameterisation as it has it"),
+        ("start=dna-rmf", "change the parameters"),
+        ("start=nowhere", "no checkpoint 'nowhere'"),
+    ],
+)
+def test_a_start_of_another_network_is_refused(tmp_path: Path, capsys, override: str, said: str) -> None:
+    assert train(tmp_path / "first") == 0
+    capsys.readouterr()
+    start = [] if override.startswith("start=") else [f"start={tmp_path / 'first'}"]
+    assert train(tmp_path / "second", *start, override) == 2
+    assert said in capsys.readouterr().err.splitlines()[-1]
+    assert not (tmp_path / "second").exists()
+
+
 def test_an_interrupted_training_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert train(tmp_path / "whole") == 0
     advance = Trainer.advance

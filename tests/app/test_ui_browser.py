@@ -65,7 +65,8 @@ def test_generate_watch_rank_reload_download(address: str, tmp_path: Path) -> No
         rows = {f"{int(row['design']):06d}": float(row["total"]) for row in run.rows()}
         assert [rows[number] for number in best] == sorted(rows.values(), reverse=True)
         assert min(rows.values()) < max(rows.values())
-        assert browser.ask("[...document.querySelectorAll('img[alt^=design]')].filter(i => i.naturalWidth > 0).length") == 16
+        drawn = "[...document.querySelectorAll('img[alt^=design]')].filter(i => i.naturalWidth > 0).length"
+        assert browser.ask(drawn) == 16
 
         browser.press("Home", 36, "input[type=range]")  # the least weight, which is negative: the worst are first
         until(lambda: [rows[number] for number in cards(browser)] == sorted(rows.values()))
