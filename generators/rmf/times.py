@@ -53,3 +53,13 @@ def pairs(n: int, decided: float, rng: Noise) -> tuple[Tensor, Tensor]:
     draws = rng.uniform(3, n)
     span = torch.where(draws[2] < 0.5, decided, 1.0)
     return (span * draws[0]).clamp_max(LATEST), (span * draws[1]).clamp_max(LATEST)
+
+
+def ordered(n: int, decided: float, rng: Noise) -> tuple[Tensor, Tensor]:
+    """Times s < t for the identities that know a flow map by its derivatives: `pairs`, put in order.
+
+    What such an identity says at (s, t) comes from s = t by way of all times between, so none of them may be rare. With
+    half of the jumps ending at 1, as in `intervals`, a map of everything to one point fulfils it nearly everywhere.
+    """
+    first, second = pairs(n, decided, rng)
+    return torch.minimum(first, second), torch.maximum(first, second)

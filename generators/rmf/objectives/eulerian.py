@@ -15,7 +15,7 @@ from generators.rmf.geometry import scaled
 from generators.rmf.mean_flow import MeanFlow, detached, differentiated, minus, plus
 from generators.rmf.objectives.flow_matching import on_path
 from generators.rmf.stabilisers import clipped, down_scale
-from generators.rmf.times import intervals
+from generators.rmf.times import ordered
 
 
 def loss(flow: MeanFlow, teacher: MeanFlow, ones: Points, mask: Tensor, rng: Noise, clip: float) -> Tensor:
@@ -24,7 +24,7 @@ def loss(flow: MeanFlow, teacher: MeanFlow, ones: Points, mask: Tensor, rng: Noi
     The identity is affine in v, so the velocity towards a single design serves in the place of the flow's own.
     """
     del teacher
-    s, _, t = (time.to(mask.device) for time in intervals(len(mask), flow.geometry.decided, flow.shortest, rng))
+    s, t = (time.to(mask.device) for time in ordered(len(mask), flow.geometry.decided, rng))
     x, v = on_path(flow, ones, mask, s, rng)
     u, missed = residual(flow, x, mask, s, t, v, clip)
     target = detached(plus(u, missed))

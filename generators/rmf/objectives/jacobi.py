@@ -15,13 +15,13 @@ from generators.rmf.geometry import scaled
 from generators.rmf.mean_flow import MeanFlow, detached, differentiated, minus, plus
 from generators.rmf.objectives.flow_matching import on_path
 from generators.rmf.stabilisers import clipped, down_scale
-from generators.rmf.times import intervals
+from generators.rmf.times import ordered
 
 
 def loss(flow: MeanFlow, teacher: MeanFlow, ones: Points, mask: Tensor, rng: Noise, clip: float) -> Tensor:
     """(B,): the squared residual in the tangent space at the end, with a gradient by way of the push-forward of u."""
     del teacher
-    s, _, t = (time.to(mask.device) for time in intervals(len(mask), flow.geometry.decided, flow.shortest, rng))
+    s, t = (time.to(mask.device) for time in ordered(len(mask), flow.geometry.decided, rng))
     x, v = on_path(flow, ones, mask, s, rng)
     u, end, missed = residual(flow, x, mask, s, t, v)
     pushed = flow.geometry.manifold.push(x, scaled(detached(u), t - s), u)
