@@ -142,11 +142,14 @@ def test_a_seed_learns_from_its_own_points_only(name: str) -> None:
 
 
 def test_flow_matching_is_given_more_steps_and_no_identity() -> None:
-    recipe = ARMS["flow_matching x1"].recipe(100)
+    recipe = ARMS["flow_matching x1"].recipe(1)
     assert recipe.identity_weight == 0
-    assert recipe.steps == 100 * arms.MORE
-    assert ARMS["eulerian xt"].recipe(100).objective == "eulerian"
-    assert len(ARMS) == 19
+    assert recipe.steps == ARMS["semigroup x1"].recipe(1).steps * arms.MORE
+    assert ARMS["eulerian xt"].recipe(1).objective == "eulerian"
+    long, alone = (ARMS[f"{name} x1 long"] for name in ("semigroup", "flow_matching"))
+    assert alone.recipe(1).steps == long.recipe(1).steps * arms.LONG_MORE
+    assert alone.batch == long.batch
+    assert len(ARMS) == 21
 
 
 @pytest.mark.parametrize("name", ["vmf", "matrix_fisher", "poincare"])
@@ -166,7 +169,7 @@ def test_a_training_that_diverges_is_a_row(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(arms, "RECIPE", replace(arms.RECIPE, learning_rate=1.0, flow_matching_steps=0))
     toy = problems.problem("vmf")
     monkeypatch.setattr(arms.Trainer, "advance", _diverges)
-    assert "diverged" in arms.trained(toy, ARMS["eulerian x1"], 5, 1, 0).failure
+    assert "diverged" in arms.trained(toy, ARMS["eulerian x1"], 0.01, 1, 0).failure
 
 
 def _diverges(self: arms.Trainer, batch: object, rng: object) -> dict[str, float]:
@@ -176,8 +179,8 @@ def _diverges(self: arms.Trainer, batch: object, rng: object) -> dict[str, float
 
 SMALL = work.Plan(
     problems=("vmf", "large_angles"),
-    arms=("semigroup x1", "flow_matching x1", "euclidean x1"),
-    training_steps=3,
+    arms=("semigroup x1 long", "flow_matching x1 long", "euclidean x1"),
+    part=0.002,
     steps=(1, 4),
     seeds=2,
     seed=0,
@@ -203,7 +206,7 @@ def test_the_table_has_every_method_and_is_drawn(at_home: Path) -> None:
         assert {"mmd2", "p", "fidelity", "coverage"} <= set(row["metrics"])
         assert len(row["mmd2_by_seed"]) == (SMALL.pairs if row["method"] == "floor" else SMALL.seeds)
     assert all(goal["met"] == (goal["value"] >= goal["goal"]) for goal in found["goals"].values())
-    assert "| semigroup x1 |" in rmf_toys.table(found)
+    assert "| semigroup x1 long |" in rmf_toys.table(found)
     assert picture.drawn(found).count("<rect") == 2 * len(SMALL.problems) + 1
 
 
@@ -213,13 +216,13 @@ def _columns() -> list[tuple[str, int]]:
 
 def test_what_is_finished_is_taken_over(at_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, seconds = work.done(SMALL, 1)
-    gone = next(SMALL.folder().glob("vmf.semigroup-x1.json"))
+    gone = next(SMALL.folder().glob("vmf.semigroup-x1-long.json"))
     gone.unlink()
     made: list[str] = []
     own = work.rows
     monkeypatch.setattr(work, "rows", lambda *piece: made.append(piece[2]) or own(*piece))
     again, _ = work.done(SMALL, 1)
-    assert made == ["semigroup x1"]
+    assert made == ["semigroup x1 long"]
     assert [row["metrics"] for row in again] == [row["metrics"] for row in rows]
     assert seconds > 0
 
@@ -256,14 +259,14 @@ def test_goals_compare_with_the_best_flow_matching_in_most_steps() -> None:
     rows = [_row("floor", 0, 0.0), _row("prior", 0, 1.0)]
     rows += [_row("flow_matching x1", steps, value) for steps, value in ((1, 1.0), (4, 0.1), (100, 0.04))]
     rows += [_row("flow_matching average_velocity", steps, value) for steps, value in ((1, 1.0), (4, 0.1), (100, 0.01))]
-    rows += [_row("semigroup x1", steps, value) for steps, value in ((1, 0.0224), (4, 0.0122), (100, -0.1))]
+    rows += [_row(findings.OURS, steps, value) for steps, value in ((1, 0.0224), (4, 0.0122), (100, -0.1))]
     by = findings.Table(rows)
-    assert by.ratios("semigroup x1", 1) == pytest.approx([math.sqrt(2.24)])
-    assert by.ratios("semigroup x1", 100) == pytest.approx([0.1])
+    assert by.ratios(findings.OURS, 1) == pytest.approx([math.sqrt(2.24)])
+    assert by.ratios(findings.OURS, 100) == pytest.approx([0.1])
     assert [goal["met"] for goal in findings.goals(rows).values()] == [True, False]
 
 
 def test_an_arm_that_diverged_is_said_to_have() -> None:
     rows = [_row("floor", 0, 0.0), _row("prior", 0, 1.0), _row("flow_matching x1", 1, 0.04)]
-    rows += [_row("semigroup x1", 1, 0.0) | {"failure": "training diverged at step 3"}]
-    assert findings.Table(rows).mmd("vmf", "semigroup x1", 1) == math.inf
+    rows += [_row(findings.OURS, 1, 0.0) | {"failure": "training diverged at step 3"}]
+    assert findings.Table(rows).mmd("vmf", findings.OURS, 1) == math.inf

@@ -6,14 +6,14 @@ import os
 from typing import Any
 
 from app.benchmarks.rmf_toys import findings, work
-from app.benchmarks.rmf_toys.arms import ARMS, RECIPE
+from app.benchmarks.rmf_toys.arms import ARMS
 from app.benchmarks.rmf_toys.problems import PROBLEMS
 from app.benchmarks.rmf_toys.work import Plan
 
 FULL = Plan(
     problems=tuple(PROBLEMS),
     arms=tuple(ARMS),
-    training_steps=RECIPE.steps,
+    part=1,
     steps=(1, 2, 4, 8, 100),
     seeds=3,
     seed=0,
@@ -22,8 +22,14 @@ FULL = Plan(
 )
 QUICK = Plan(
     problems=("vmf", "wrapped_normal", "large_angles"),
-    arms=("semigroup x1", "eulerian x1", "lagrangian_push average_velocity", "flow_matching x1", "euclidean x1"),
-    training_steps=60,
+    arms=(
+        "semigroup x1 long",
+        "flow_matching x1 long",
+        "eulerian x1",
+        "lagrangian_push average_velocity",
+        "euclidean x1",
+    ),
+    part=0.04,
     steps=(1, 4),
     seeds=1,
     seed=0,

@@ -24,7 +24,7 @@ from generators.rmf.parameterisations import PARAMETERISATIONS
 from generators.rmf.training import Recipe, Trainer
 
 CHANNELS, DEPTH = 128, 4
-BATCH = 128
+BATCH, LONG_BATCH = 128, 256
 """Points in a step, for each seed."""
 RECIPE = Recipe(
     steps=700,
@@ -40,8 +40,18 @@ RECIPE = Recipe(
 """Flow matching has three times the weight of an identity, as in MeanFlow, where s = t in three pairs of four."""
 TAUGHT: Mapping[str, dict[str, Any]] = {"semigroup": {"identity_weight": 5.0, "decay": 0.95}}
 """An identity whose target is the average of the maps so far: it is not noisy, and must not lag behind."""
+LONG = replace(
+    RECIPE,
+    steps=5_000,
+    flow_matching_steps=1_000,
+    learning_rate=5e-3,
+    identity_weight=5.0,
+    identity_share=0.5,
+    decay=0.98,
+)
+"""About ten times the compute, for the recipe that is recommended and for flow matching."""
 FLOW_MATCHING = "flow_matching"
-MORE = 2.5
+MORE, LONG_MORE = 2.5, 1.8
 """How many more steps flow matching alone is given: a step with the semigroup identity takes so much more time."""
 
 
@@ -52,19 +62,28 @@ class Arm:
     objective: str
     parameterisation: str
     flat: bool = False
+    long: bool = False
 
     @property
     def name(self) -> str:
         """As the table has it."""
-        return f"{'euclidean' if self.flat else self.objective} {self.parameterisation}"
+        name = f"{'euclidean' if self.flat else self.objective} {self.parameterisation}"
+        return f"{name} long" if self.long else name
 
-    def recipe(self, steps: int) -> Recipe:
-        """The one recipe, made to fit a number of steps with an identity."""
-        first = steps * RECIPE.flow_matching_steps // RECIPE.steps
+    def recipe(self, part: float) -> Recipe:
+        """The one recipe, or the long one, with a part of its steps."""
+        whole = LONG if self.long else RECIPE
+        steps, first = round(part * whole.steps), round(part * whole.flow_matching_steps)
         if self.objective == FLOW_MATCHING:
-            return replace(RECIPE, steps=round(MORE * steps), identity_weight=0.0)
-        own: dict[str, Any] = {"steps": steps, "flow_matching_steps": first, "objective": self.objective}
-        return replace(RECIPE, **own, **TAUGHT.get(self.objective, {}))
+            more = LONG_MORE if self.long else MORE
+            return replace(whole, steps=round(more * steps), identity_weight=0.0)
+        own = {} if self.long else TAUGHT.get(self.objective, {})
+        return replace(whole, steps=steps, flow_matching_steps=first, objective=self.objective, **own)
+
+    @property
+    def batch(self) -> int:
+        """Points in a step, for each seed."""
+        return LONG_BATCH if self.long else BATCH
 
     @property
     def shortest(self) -> float:
@@ -75,6 +94,8 @@ class Arm:
 ARMS: Mapping[str, Arm] = {
     arm.name: arm
     for arm in (
+        Arm("semigroup", "x1", long=True),
+        Arm(FLOW_MATCHING, "x1", long=True),
         Arm("semigroup", "x1"),
         *(Arm(FLOW_MATCHING, way) for way in ("x1", "average_velocity")),
         *(Arm(objective, "x1") for objective in OBJECTIVES if objective != "semigroup"),
@@ -149,13 +170,13 @@ class Trained:
     failure: str = ""
 
 
-def trained(problem: Problem, arm: Arm, steps: int, seeds: int, seed: int) -> Trained:
-    """Flow maps of one problem, trained by one arm; a training that diverges ends there and says so."""
+def trained(problem: Problem, arm: Arm, part: float, seeds: int, seed: int) -> Trained:
+    """Flow maps of one problem by a part of one arm's steps; a training that diverges ends there and says so."""
     rng = StepNoise(stable_seed("rmf_toys", problem.title, seed))
     maps = FlowMaps(problem, arm, seeds, rng.fork(0))
-    recipe, points = arm.recipe(steps), problem.train()
+    recipe, points = arm.recipe(part), problem.train()
     points = problem.coordinates(points) if arm.flat else points
-    trainer, mask = Trainer(maps, recipe, length=1), torch.ones(seeds * BATCH, 1, dtype=torch.bool)
+    trainer, mask = Trainer(maps, recipe, length=1), torch.ones(seeds * arm.batch, 1, dtype=torch.bool)
     batches, noise, started = rng.fork(1), rng.fork(2), time.process_time()
     failure = ""
     try:

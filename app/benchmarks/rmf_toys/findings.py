@@ -12,9 +12,9 @@ from app.benchmarks.rmf_toys.measures import root
 
 Row = Mapping[str, Any]
 Goal = dict[str, float | bool]
-OURS = "semigroup x1"
-"""The recipe that the paper recommends."""
-MAIN = (OURS, "eulerian x1", "jacobi x1", "lagrangian_push x1", "lagrangian_pull x1", "euclidean x1")
+SHORT, OURS = "semigroup x1", "semigroup x1 long"
+"""The recipe that the paper recommends, trained as long as the other identities and ten times as long."""
+MAIN = (OURS, SHORT, "eulerian x1", "jacobi x1", "lagrangian_push x1", "lagrangian_pull x1", "euclidean x1")
 ALLOWED = {1: 1.5, 4: 1.1}
 """Steps -> how many times the MMD of flow matching in the most steps it may have."""
 SHARE = 6 / 11
@@ -37,7 +37,7 @@ class Table:
         return float(self._rows[problem, "floor", 0]["metrics"]["mmd2_sd"])
 
     def mmd(self, problem: str, method: str, steps: int) -> float:
-        """Infinity where an arm did not arrive; for `BEST`, the less of the two of flow matching alone."""
+        """Infinity where an arm did not arrive; for `BEST`, the least of flow matching alone."""
         if method == BEST:
             return min(self.mmd(problem, name, steps) for name in self.methods if name.startswith(FLOW_MATCHING))
         row = self._rows[problem, method, steps]
@@ -71,13 +71,13 @@ def goals(rows: Sequence[Row]) -> dict[str, Goal]:
 
 
 def _parted(by: Table) -> dict[str, Goal]:
-    """Whether, in one step at D = 512, the semigroup identity has half the MMD of the others or less."""
-    value, found = by.mmd(HARD, OURS, 1), {}
+    """Whether, in one step at D = 512 and trained as long, the semigroup identity has half the MMD of the others."""
+    value, found = by.mmd(HARD, SHORT, 1), {}
     for other in ("eulerian", "jacobi", "lagrangian_push", "lagrangian_pull"):
         half = min(by.mmd(HARD, name, 1) for name in by.methods if name.startswith(other)) / 2
-        found[f"{HARD} in 1: MMD of {OURS} <= half of {other}'s best"] = _at_most(value, half)
+        found[f"{HARD} in 1: MMD of {SHORT} <= half of {other}'s best"] = _at_most(value, half)
     half = by.mmd(HARD, "prior", 0) / 2
-    return found | {f"{HARD} in 1: MMD of {OURS} <= half of the prior's": _at_most(value, half)}
+    return found | {f"{HARD} in 1: MMD of {SHORT} <= half of the prior's": _at_most(value, half)}
 
 
 def _at_most(value: float, goal: float) -> Goal:

@@ -45,7 +45,8 @@ class Plan:
 
     problems: tuple[str, ...]
     arms: tuple[str, ...]
-    training_steps: int
+    part: float
+    """Of the training steps of each arm."""
     steps: tuple[int, ...]
     seeds: int
     seed: int
@@ -141,7 +142,7 @@ def rows(plan: Plan, name: str, method: str) -> list[Row]:
         rng = StepNoise(stable_seed("prior", plan.seed))
         drawn = [toy.coordinates(arms.prior(toy, plan.n, rng.fork(k))) for k in range(plan.seeds)]
         return [_row(plan, name, method, 0, _against(plan, toy, torch.stack(drawn)))]
-    training = arms.trained(toy, ARMS[method], plan.training_steps, plan.seeds, plan.seed)
+    training = arms.trained(toy, ARMS[method], plan.part, plan.seeds, plan.seed)
     known: Row = {"training_seconds": round(training.seconds, 2)}
     if training.failure:
         known["failure"] = training.failure
