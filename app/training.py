@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 import yaml
+from torch import Tensor
 
 from app import cells, devices, plugins
 from app.service import Progress
@@ -26,6 +27,8 @@ from data.store import home
 from generators.base import Generator, Resumable
 
 LOG_EVERY = 100
+POOL = 8
+"""Batches that are drawn together, so that each can have designs of nearly one length and little padding."""
 
 
 def train(spec: TrainSpec, progress: Progress) -> Path:
@@ -50,6 +53,14 @@ def train(spec: TrainSpec, progress: Progress) -> Path:
     generator.save(folder)
     keeper.finish()
     return folder
+
+
+def alike(lengths: Tensor, batch: int, k: int, rng: StepNoise) -> Tensor:
+    """The designs (batch,) of step k: of those of `POOL` steps, sorted by length, a piece that no other step has."""
+    pool = rng.fork(k // POOL)
+    rows = pool.integers(len(lengths), POOL * batch)
+    piece = int(pool.uniform(POOL).argsort()[k % POOL])
+    return rows[lengths[rows].argsort(stable=True)].reshape(POOL, batch)[piece]
 
 
 def identity(spec: TrainSpec) -> dict[str, Any]:
@@ -89,9 +100,10 @@ class Keeper:
 
     def remaining(self, corpus: State, rng: StepNoise, device: torch.device) -> Iterator[State]:
         """The batches from `start` to the recipe's end; batch k depends on the seed and on k alone."""
+        lengths = corpus["mask"].sum(1)
         for k in range(self.start, self.generator.steps):
-            rows = rng.fork(k).integers(len(corpus["mask"]), self.spec.batch)
-            yield {name: value[rows].to(device) for name, value in corpus.items()}
+            rows = alike(lengths, self.spec.batch, k, rng)
+            yield {name: value[rows, : int(lengths[rows].max())].to(device) for name, value in corpus.items()}
 
     def on_step(self, step: int, losses: dict[str, float]) -> None:
         """Log the mean of the losses, and save the state, every so many steps."""

@@ -95,3 +95,8 @@ class Descent:
     def _rate(self, step: int) -> float:
         warm = min(1.0, (step + 1) / self.rates.warm_up)
         return warm * 0.5 * (1 + math.cos(math.pi * min(1.0, step / self.rates.steps)))
+
+
+def has_bfloat16(device: torch.device) -> bool:
+    """Whether bfloat16 is faster than float32 there: on GPUs, and on processors with instructions for it."""
+    return device.type != "cpu" or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())

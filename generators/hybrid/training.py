@@ -15,7 +15,7 @@ from data.space import State
 from generators.hybrid.model import HybridSequence
 from generators.hybrid.objectives import losses
 from generators.hybrid.sampling import head_scheduler
-from generators.training import Descent, Limits, Rates
+from generators.training import Descent, Limits, Rates, has_bfloat16
 
 MULTIPLE = 8
 """Batches are cut to a length that is a multiple of it."""
@@ -60,7 +60,8 @@ class Trainer:
         """One optimiser step; returns its losses. Raises `GeneratorError` when a loss is not finite."""
         units = self.model.vocabulary.units(cut(batch))
         self.model.observe(units)
-        with torch.autocast(units.mask.device.type, torch.bfloat16):
+        device = units.mask.device
+        with torch.autocast(device.type, torch.bfloat16, enabled=has_bfloat16(device)):
             parts = losses(self.model, self.scheduler, units, self.recipe.blurred, rng)
         weights = {"residual": self.recipe.residual_weight, "length": self.recipe.length_weight}
         total: Tensor = sum((weights.get(name, 1.0) * part for name, part in parts.items()), torch.zeros(()))

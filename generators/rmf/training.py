@@ -17,7 +17,7 @@ from generators.rmf.mean_flow import MeanFlow
 from generators.rmf.objectives import OBJECTIVES, flow_matching
 from generators.rmf.stabilisers import adaptive
 from generators.rmf.times import SAMPLERS
-from generators.training import Descent, Limits, Rates
+from generators.training import Descent, Limits, Rates, has_bfloat16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class Recipe(Rates):
     adaptive_power: float = 0.0
     """See `stabilisers.adaptive`."""
     bfloat16: bool = True
-    """Whether the trunk of the network is computed in bfloat16."""
+    """Whether the trunk of the network is computed in bfloat16, where that is faster."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -107,7 +107,8 @@ class Trainer:
         self.lengths = state["lengths"].clone()
 
     def _precision(self, mask: Tensor) -> torch.autocast:
-        return torch.autocast(mask.device.type, torch.bfloat16, enabled=self.recipe.bfloat16)
+        enabled = self.recipe.bfloat16 and has_bfloat16(mask.device)
+        return torch.autocast(mask.device.type, torch.bfloat16, enabled=enabled)
 
     def _backward(self, losses: Tensor, weight: float) -> float:
         """Gradients of the weighted mean over designs are added to what is there; returns the plain mean."""

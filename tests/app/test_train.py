@@ -1,14 +1,17 @@
 """`foreshape train`: a training that was stopped goes on as if it had not been, and makes a checkpoint that works."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import yaml
 from safetensors.torch import load_file
 
-from app import cli
+from app import cli, training
+from data.noise import StepNoise
 from generators.rmf.training import Trainer
 
 RECIPE = [
@@ -154,3 +157,15 @@ def test_the_log_has_the_losses(tmp_path: Path) -> None:
     assert line["step"] == 100
     assert line["flow_matching"] > 0
     assert line["semigroup"] > 0
+
+
+def test_batches_of_a_pool_share_its_designs_out_by_length() -> None:
+    lengths = torch.from_numpy(np.random.default_rng(0).integers(40, 129, 500))
+    rng = StepNoise(3)
+    batches = [training.alike(lengths, 16, k, rng) for k in range(training.POOL, 2 * training.POOL)]
+    drawn = rng.fork(1).integers(500, 16 * training.POOL)
+    assert torch.equal(torch.cat(batches).sort().values, drawn.sort().values)
+    bounds = sorted((int(lengths[rows].min()), int(lengths[rows].max())) for rows in batches)
+    assert all(upper <= lower for (_, upper), (lower, _) in pairwise(bounds))
+    assert bounds != [(int(lengths[rows].min()), int(lengths[rows].max())) for rows in batches]
+    assert torch.equal(batches[2], training.alike(lengths, 16, training.POOL + 2, StepNoise(3)))
