@@ -18,6 +18,7 @@ from data.noise import DesignNoise, StepNoise
 from domains.base import Domain
 from generators.base import Diagnosed, Generator
 
+SPLITS = ("train", "val")
 DIAGNOSED = 128
 """Designs on the way to which identities are tried."""
 
@@ -37,14 +38,15 @@ class Row:
 def evaluate(spec: EvaluateSpec, progress: Progress) -> dict[str, Any]:
     """The table as plain data: rows, goals of the domain's bench computed from them, and what generators say of laws.
 
-    The reference is the file given, or the train split. The floor is a sample of the val split (at most all of it)
-    against a reference without it.
+    The reference is a split, the train split where none is given, or the file given. The floor is a sample of the val
+    split (at most all of it), or of the train split where val is the reference, against a reference without it.
     """
     domain = cells.domain(spec.domain, spec.generator.name)
     contestants = _contestants(spec, domain)
-    reference = domain.reference(Path(spec.reference)) if spec.reference else domain.corpus("train")
-    val = list(domain.corpus("val"))
-    floor = [val[i] for i in StepNoise(spec.seed).uniform(len(val)).argsort()[: spec.n].tolist()]
+    wanted = spec.reference or "train"
+    reference = domain.corpus(wanted) if wanted in SPLITS else domain.reference(Path(wanted))
+    other = list(domain.corpus("train" if wanted == "val" else "val"))
+    floor = [other[i] for i in StepNoise(spec.seed).uniform(len(other)).argsort()[: spec.n].tolist()]
     held_out = set(floor)
     rows = [Row("floor", 0, 0, len(floor), 0.0, domain.metrics(floor, [d for d in reference if d not in held_out]))]
     for name, designs in domain.baselines(domain.corpus("train"), spec.n, spec.seed).items():
@@ -59,7 +61,7 @@ def evaluate(spec: EvaluateSpec, progress: Progress) -> dict[str, Any]:
         "name": f"evaluate {spec.domain.name} {spec.generator.name}",
         "seeds": [spec.seed],
         "n": spec.n,
-        "reference": Path(spec.reference).name if spec.reference else "train",
+        "reference": Path(wanted).name,
         "device": str(devices.resolve(spec.device)),
         "rows": [asdict(row) for row in rows],
         "identity_residuals": _residuals(spec, domain, contestants),

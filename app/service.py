@@ -15,12 +15,17 @@ from app.scoring import Scorer, scorer
 from app.spec import RunSpec
 from data.errors import InputError
 from data.noise import DesignNoise, stable_seed
+from data.space import State
 from data.store import Run, runs_folder
-from domains.base import Domain
-from generators.base import Generator, Guidance, Selection
+from domains.base import Domain, Lockable, Sequenced
+from generators.base import Generator, Guidance, Holding, Selection
 
 Progress = Callable[[str, int, int], None]
 """Hears what is being done, how much of it is done and how much there is."""
+Write = Callable[..., None]
+"""Writes a design into the file at a path, with its `provenance`."""
+AT_ONCE = 16
+"""Designs that are given sequences at a time."""
 EVERY = 0.5
 """Seconds between the notes of progress in a run's events."""
 
@@ -35,6 +40,11 @@ class Prepared:
     scorer: Scorer
     checkpoint: Path | None
     folder: Path
+    lock: State | None = None
+
+    def suffixes(self, spec: RunSpec) -> tuple[str, ...]:
+        """Endings of the files of each design."""
+        return self.domain.suffixes + ((_sequenced(self.domain, spec).sequence_suffix,) if spec.sequences else ())
 
 
 def prepare(spec: RunSpec) -> Prepared:
@@ -43,13 +53,29 @@ def prepare(spec: RunSpec) -> Prepared:
     Raises `InputError` where one of them is wrong or they do not fit together.
     """
     domain = cells.domain(spec.domain, spec.generator.name)
+    if spec.sequences:
+        _sequenced(domain, spec)
     weights = cells.checkpoint(spec.domain.name, spec.generator, spec.checkpoint, domain)
     guidance = plugins.build("guidance", spec.guidance.name, spec.guidance.parameters)
     rewards = scorer(domain, spec.domain.name, spec.rewards)
     generator = cells.ready(spec.generator, domain, weights, spec.seed, devices.resolve(spec.device))
     check_together(spec, generator, guidance, rewards)
+    lock = locked(spec, domain, generator)
     Run.examine(folder(spec), spec.identity(), provenance.of_run(spec, weights))
-    return Prepared(domain, generator, guidance, rewards, weights, folder(spec))
+    return Prepared(domain, generator, guidance, rewards, weights, folder(spec), lock)
+
+
+def locked(spec: RunSpec, domain: Domain[Any], generator: Generator) -> State | None:
+    """The sites that a run holds, found to fit; raises `InputError` where the domain or the generator cannot."""
+    if spec.lock is None:
+        return None
+    if not isinstance(domain, Lockable):
+        raise InputError(f"lock: {spec.domain.name} of {domain.space} has nothing that can be locked; leave it out")
+    if not isinstance(generator, Holding):
+        raise InputError(f"lock: {spec.generator.name} cannot hold sites; leave lock out, or use generator=rmf")
+    lock = domain.locked(**plugins.arguments(domain.locked, spec.lock, "lock"))
+    generator.check_lock(lock)
+    return lock
 
 
 def check_together(spec: RunSpec, generator: Generator, guidance: Guidance | Selection | None, scorer: Scorer) -> None:
@@ -76,7 +102,7 @@ def generate(spec: RunSpec, progress: Progress) -> Path:
     """
     ready = prepare(spec)
     origin = provenance.of_run(spec, ready.checkpoint)
-    run = Run.open(ready.folder, spec.identity(), origin, ready.domain.suffixes)
+    run = Run.open(ready.folder, spec.identity(), origin, ready.suffixes(spec))
     try:
         add_missing(run, ready, spec, origin, progress)
     finally:
@@ -90,10 +116,12 @@ def add_missing(run: Run, ready: Prepared, spec: RunSpec, origin: dict[str, Any]
     missing = [i for i in range(spec.n) if i not in done]
     run.event("started", n=spec.n, missing=len(missing))
     for batch in batches(missing, spec.batch):
-        designs = draw(ready, spec, batch, noted(progress, run, len(done), len(batch)))
-        for index, design, scores in zip(batch, designs, ready.scorer.rows(designs), strict=True):
+        heard = noted(progress, run, len(done), len(batch))
+        made = with_sequences(ready, spec, batch, draw(ready, spec, batch, heard), heard)
+        rows = ready.scorer.rows([design for design, _ in made])
+        for index, (design, write), scores in zip(batch, made, rows, strict=True):
             notes = provenance.of_design(spec, index, origin)
-            writers = dict.fromkeys(ready.domain.suffixes, partial(ready.domain.write, design, provenance=notes))
+            writers = {suffix: partial(one, provenance=notes) for suffix, one in write.items()}
             broken = [violation.message for violation in ready.domain.violations(design)]
             run.add({"design": index} | scores, writers, ready.domain.draw(design), broken)
         done.update(batch)
@@ -132,16 +160,46 @@ def draw(ready: Prepared, spec: RunSpec, batch: Sequence[int], progress: Progres
         """Candidate k of each design."""
         before = k * len(batch) * spec.steps
         noise = rng.fork(k) if k else rng
-        return ready.domain.decode(
-            generator.sample(
-                len(batch), spec.steps, score, steering, noise, lambda step: progress(what, before + step, total)
-            )
+        held = {} if ready.lock is None else {"lock": ready.lock}
+        state = generator.sample(
+            len(batch),
+            spec.steps,
+            score,
+            steering,
+            noise,
+            lambda step: progress(what, before + step, total),
+            **held,
         )
+        return ready.domain.decode(state)
 
     best = sample(0)
     for k in range(1, candidates):
         best = ready.scorer.better(best, sample(k))
     return best
+
+
+def with_sequences(
+    ready: Prepared, spec: RunSpec, batch: Sequence[int], designs: Sequence[Any], progress: Progress
+) -> list[tuple[Any, dict[str, Write]]]:
+    """The designs with these numbers, with the best of as many sequences as are asked for, and how each is written."""
+    found: list[tuple[Any, dict[str, Write]]] = []
+    for some in batches(range(len(batch)), AT_ONCE) if spec.sequences else ():
+        domain = _sequenced(ready.domain, spec)
+        rng = DesignNoise(stable_seed("sequences", spec.seed), [batch[i] for i in some])
+        pairs = domain.sequenced([designs[i] for i in some], spec.sequences, rng)
+        found += [(design, {domain.sequence_suffix: write}) for design, write in pairs]
+        what = f"designs {batch[0]}-{batch[-1]} of {spec.n}: sequences"
+        progress(what, len(found) * spec.sequences, len(batch) * spec.sequences)
+    own, found = ready.domain.suffixes, found or [(design, {}) for design in designs]
+    return [(design, dict.fromkeys(own, partial(ready.domain.write, design)) | others) for design, others in found]
+
+
+def _sequenced(domain: Domain[Any], spec: RunSpec) -> Sequenced:
+    if not isinstance(domain, Sequenced):
+        raise InputError(
+            f"sequences is {spec.sequences}, and {spec.domain.name} of {domain.space} takes none; leave it out"
+        )
+    return domain
 
 
 def folder(spec: RunSpec) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, TypeVar, get_origin, get_type_hints
 
 from app import plugins
@@ -51,10 +51,19 @@ class RunSpec:
     device: str
     checkpoint: str
     out: str | None
+    sequences: int = 0
+    """How many are designed for each design; none in specs that do not say."""
+    lock: Mapping[str, Any] | None = None
+    """What some sites of every design are held at, in the words of the domain's `locked`."""
 
     def identity(self) -> dict[str, Any]:
-        """The spec as plain data, without the place it is written to."""
-        return {key: value for key, value in to_plain(self).items() if key != "out"}
+        """The spec as plain data, without the place it is written to, and sequences and lock where there are none."""
+        none: dict[str, Any] = {"sequences": 0, "lock": None}
+        return {
+            key: value
+            for key, value in to_plain(self).items()
+            if key != "out" and not (key in none and value == none[key])
+        }
 
 
 @dataclass(frozen=True)
@@ -95,7 +104,9 @@ def from_plain(kind: type[T], plain: Mapping[str, Any]) -> T:
     unknown = sorted(set(plain) - set(legal))
     if unknown:
         raise SpecError(f"no key {unknown[0]!r}; there are {', '.join(legal)}")
-    values = {key: _value(key, _several(hints[key], plain.get(key))) for key in legal}
+    defaults = {field.name: field.default for field in fields(kind) if field.default is not MISSING}  # type: ignore[arg-type]
+    given = defaults | dict(plain)
+    values = {key: _value(key, _several(hints[key], given.get(key))) for key in legal}
     checked = plugins.arguments(kind, values, "spec")
     return kind(**checked)
 
@@ -122,6 +133,7 @@ LIMITS = {
     "seed": (0, int(plugins.LARGEST)),
     "threads": (1, os.cpu_count() or 1),
     "save_every": (1, 10**9),
+    "sequences": (0, 256),
 }
 """Whole numbers of a spec, with the least and the most that they may be."""
 
@@ -131,6 +143,8 @@ def _value(key: str, value: Any) -> Any:
         return _choice(key, value)
     if key == "rewards":
         return {name: _weighted(name, entry) for name, entry in _mapping("rewards", value or {}).items()}
+    if key == "lock":
+        return {name: _of_lock(name, entry) for name, entry in _mapping(key, value or {}).items()} or None
     if key in LIMITS and isinstance(value, list):
         numbers = [_whole(key, item) for item in value]
         if not numbers or len(set(numbers)) < len(numbers):
@@ -146,6 +160,13 @@ def _value(key: str, value: Any) -> Any:
 def _several(hint: Any, value: Any) -> Any:
     """One number stands for a list of one."""
     return [value] if get_origin(hint) is tuple and isinstance(value, int) else value
+
+
+def _of_lock(name: str, value: Any) -> Any:
+    """One position stands for a list of one, a list of texts for one text with commas."""
+    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+        return ",".join(value)
+    return [value] if name == "at" and isinstance(value, int) else value
 
 
 def _whole(key: str, value: Any) -> int:

@@ -6,12 +6,13 @@ preferred first, and takes one as the parameter `form`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from data.errors import InputError
+from data.noise import DesignNoise
 from data.space import Space, State
 
 D = TypeVar("D")
@@ -79,3 +80,54 @@ class Overview(Protocol):
 
     def overview(self, designs: Sequence[Any]) -> Mapping[str, bytes]:
         """Pictures of a set of designs as SVG, by title."""
+
+
+@runtime_checkable
+class Sequenced(Protocol):
+    """A domain that can find sequences for its designs; asked for with `isinstance`."""
+
+    sequence_suffix: str
+    """Ending of the file of a design's sequences, with its dot; none of `suffixes`. `provenance` reads it too."""
+
+    def sequenced(
+        self, designs: Sequence[Any], n: int, rng: DesignNoise
+    ) -> Sequence[tuple[Any, Callable[[Path, Mapping[str, str]], None]]]:
+        """Each design with the likeliest of `n` sequences for it, and what writes all of them, with provenance.
+
+        What a design gets depends on the noise of its row alone.
+        """
+
+
+@runtime_checkable
+class Lockable(Protocol):
+    """A domain in whose designs some sites can be given beforehand; asked for with `isinstance`."""
+
+    @property
+    def locked(self) -> Callable[..., State]:
+        """Makes a lock of what a person gives (its parameters say what): a state of one design.
+
+        Only the sites in its mask count. Raises `DesignError` for what no design can have.
+        """
+
+
+def placed(counts: Sequence[int], at: Sequence[int], length: int) -> list[range]:
+    """Sites, from 0, of segments of so many sites each, which begin at `at`, from 1, or are spread evenly.
+
+    Raises `DesignError` for segments that overlap, are not in order or do not fit.
+    """
+    free = length - sum(counts)
+    if free < 0:
+        raise DesignError(f"{sum(counts)} sites in all; a design has at most {length}; give fewer")
+    if at and len(at) != len(counts):
+        raise DesignError(f"at={list(at)!s:.100} for {len(counts)} segments; give one position for each, or none")
+    evenly = (round(free * (i + 1) / (len(counts) + 1)) + sum(counts[:i]) for i in range(len(counts)))
+    found, end = [], 0
+    for start, count in zip([first - 1 for first in at] or evenly, counts, strict=True):
+        if not end <= start <= length - count:
+            raise DesignError(
+                f"at={start + 1} for a segment of {count}; it must be from {end + 1} to {length - count + 1}, "
+                f"behind the one before and inside the design; move it"
+            )
+        end = start + count
+        found.append(range(start, end))
+    return found

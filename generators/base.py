@@ -39,7 +39,12 @@ class Flight:
     finish: Callable[[State], State]
     """The look-ahead: the finished state of the space that this x will become. Differentiable."""
     move: Callable[[State, State], State]
-    """`move(x, v)`: x moved by the tangent part of v along a geodesic, so that it stays where it may be."""
+    """`move(x, v)`: x moved by the tangent part of v along a geodesic, so that it stays where it may be.
+
+    Sites that are locked do not move, and neither `finish` nor `predict` has a gradient there.
+    """
+    predict: Callable[[State], State]
+    """The look-ahead before locked sites get their values: what the model itself would have there."""
 
 
 @runtime_checkable
@@ -97,6 +102,30 @@ class Generator(Protocol):
 
     def save(self, folder: Path) -> None:
         """Write weights and configuration into a folder, never as a pickle."""
+
+
+@runtime_checkable
+class Holding(Generator, Protocol):
+    """A generator that can hold sites of its designs at given values; asked for with `isinstance`."""
+
+    def check_lock(self, lock: State) -> None:
+        """Raise `GeneratorError` for a lock that it cannot hold."""
+
+    def sample(
+        self,
+        n: int,
+        steps: int,
+        score: Score | None,
+        guidance: Guidance | None,
+        rng: DesignNoise,
+        on_step: Callable[[int], None],
+        lock: State | None = None,
+    ) -> State:
+        """Draw as every generator does, each design with the values of `lock` at the sites in its mask.
+
+        `lock` is a state of one design, of which only those sites count. Frames are given up to a rigid motion.
+        Designs have at least as many sites as the last locked one needs.
+        """
 
 
 @runtime_checkable

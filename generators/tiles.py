@@ -1,12 +1,12 @@
-"""Designs are drawn in tiles of one size, whatever number is asked for.
+"""Designs are drawn in tiles of one size, whatever number is asked for, each in a row that its number decides.
 
-The rounding of a sum depends on the shape of the tensor around it, and a design must not depend on the company it is
-made in: so the last tile is filled up with repeats.
+The rounding of a sum depends on the shape of the tensor around it, that of a gradient on the row too, and a design must
+not depend on the company it is made in: so rows that are free are filled up with repeats.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -18,8 +18,22 @@ SIZE = 16
 
 def drawn(n: int, rng: DesignNoise, draw: Callable[[DesignNoise], State], on_designs: Callable[[int], None]) -> State:
     """`n` states from a function that draws `SIZE` at a time; `on_designs` hears how many there are."""
-    tiles = []
-    for first in range(0, n, SIZE):
-        tiles.append(draw(rng.take([first + k % min(SIZE, n - first) for k in range(SIZE)])))
-        on_designs(min(first + SIZE, n))
-    return {name: torch.cat([tile[name] for tile in tiles])[:n] for name in tiles[0]}
+    found: dict[int, State] = {}
+    for tile in _tiles(rng.designs[:n]):
+        state = draw(rng.take([tile.get(row, next(iter(tile.values()))) for row in range(SIZE)]))
+        found |= {k: {name: value[row] for name, value in state.items()} for row, k in tile.items()}
+        on_designs(len(found))
+    return {name: torch.stack([found[k][name] for k in range(n)]) for name in found[0]}
+
+
+def _tiles(designs: Sequence[int]) -> list[dict[int, int]]:
+    """Tiles of row -> index into `designs`: row i % SIZE for design i, in the first tile where it is free."""
+    tiles: list[dict[int, int]] = []
+    taken = [0] * SIZE
+    for k, design in enumerate(designs):
+        row = design % SIZE
+        if taken[row] == len(tiles):
+            tiles.append({})
+        tiles[taken[row]][row] = k
+        taken[row] += 1
+    return tiles

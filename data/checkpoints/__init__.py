@@ -1,6 +1,7 @@
 """Trained generators: one folder each, `<domain>-<generator>`, with digests in `manifest.json`.
 
 A folder holds `config.json` (the space and the network), safetensors weights, `scheduler_config.json` and `card.md`.
+`protein-mpnn` is no generator of a cell: it draws letters for backbones, and its space is that of no domain.
 """
 
 from __future__ import annotations

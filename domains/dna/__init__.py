@@ -12,7 +12,7 @@ import torch
 from data import corpora
 from data.space import Categorical, Space, State
 from domains.base import DesignError, Violation
-from domains.dna import baselines, draw, files, letters, metrics, rules
+from domains.dna import baselines, draw, files, letters, lock, metrics, rules
 
 CORPUS = "fly_promoters_512.npz"
 SHORTEST, LONGEST = 128, 512
@@ -54,6 +54,10 @@ class Dna:
         self.space.check(state)
         likeliest = state["base"].argmax(-1).masked_fill(~state["mask"], letters.OTHER)
         return letters.text(likeliest.cpu().numpy().astype(np.uint8))
+
+    def locked(self, text: str = "", at: Sequence[int] = ()) -> State:
+        """The bases of `text` from the positions `at` on; see `lock.state`."""
+        return lock.state(text, at, self.length)
 
     def violations(self, design: str) -> list[Violation]:
         """Letters outside ACGT, long homopolymers, forbidden restriction sites on either strand, another length."""

@@ -10,6 +10,8 @@ from domains.protein import geometry, ramachandran
 from domains.protein.ramachandran import BINS
 from domains.protein.residues import OTHER
 
+NOISE = 0.5
+"""Standard deviation, in angstrom on each axis, of what is added to native chains."""
 _PSEUDO_COUNT = 0.1
 
 
@@ -25,6 +27,16 @@ def independent_torsions(lengths: np.ndarray, rng: np.random.Generator) -> list[
     cells = rng.choice(BINS**2, size=shape, p=chances)
     corners = np.stack([cells // BINS, cells % BINS], axis=-1)
     return _chains(lengths, (corners + rng.random((*shape, 2))) * 2 * np.pi / BINS - np.pi)
+
+
+def native_noised(known: Sequence[np.ndarray], n: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Backbones (n, 4, 3): known ones, in random order, with Gaussian noise of `NOISE` on N, CA and C, and new O.
+
+    Each once before any comes again.
+    """
+    order = rng.permutation(len(known))
+    chains = [np.asarray(known[order[i % len(known)]][:, :3], np.float64) for i in range(n)]
+    return [geometry.with_oxygens(chain + rng.normal(size=chain.shape) * NOISE) for chain in chains]
 
 
 def independent_letters(train: Sequence[np.ndarray], n: int, rng: np.random.Generator) -> list[np.ndarray]:

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from data.noise import DesignNoise
 from data.space import Real, Rotation, Space, State
 from domains.base import DesignError, Violation
-from domains.protein import baselines, cartoon, corpus, geometry, metrics, rules, structures, torsion_plot
+from domains.protein import (
+    baselines,
+    cartoon,
+    corpus,
+    geometry,
+    metrics,
+    motif,
+    rules,
+    sequence_design,
+    sequence_files,
+    structures,
+    torsion_plot,
+)
 from domains.protein.residues import CA, UNKNOWN, Protein
 
 _FARTHEST = 900.0
@@ -25,6 +39,7 @@ class Frames:
         self.space = Space(length, {"position": Real(3, scale=10.0, centred=True), "rotation": Rotation()})
         self.suffixes: tuple[str, ...] = structures.SUFFIXES
         self.metric_names = metrics.BACKBONE_NAMES
+        self.sequence_suffix = sequence_files.SUFFIX
 
     def corpus(self, split: str) -> list[Protein]:
         """Chains of 40 to `length` residues of the split, `train` or `val`, whose letters are known."""
@@ -60,6 +75,10 @@ class Frames:
         position, rotation, mask = (state[key].detach().cpu().numpy() for key in ("position", "rotation", "mask"))
         return [_design(p[used], r[used]) for p, r, used in zip(position, rotation, mask, strict=True)]
 
+    def locked(self, file: str = "", residues: str = "", at: Sequence[int] = ()) -> State:
+        """A motif: the `residues` of a `file`, as A10-A24,A40-A48, from the sites `at` on; see `motif.motif`."""
+        return motif.motif(file, residues, at, self.length).state(self.length)
+
     def violations(self, design: Protein) -> list[Violation]:
         """Strained bonds, angles and peptides, breaks, clashes, Ramachandran outliers, left-handed helices, length."""
         return rules.backbone_violations(design, self.length)
@@ -87,8 +106,17 @@ class Frames:
         structures.write(design, path, provenance)
 
     def provenance(self, path: Path) -> Mapping[str, str]:
-        """What `write` was told about the design in a file."""
+        """What `write` was told about the design in a file; a file of its sequences will do as well."""
+        if path.suffix.lower() == self.sequence_suffix:
+            return sequence_files.provenance(path)
         return structures.provenance(path)
+
+    def sequenced(
+        self, designs: Sequence[Protein], n: int, rng: DesignNoise
+    ) -> list[tuple[Protein, Callable[[Path, Mapping[str, str]], None]]]:
+        """Each backbone with the letters of the likeliest of `n` sequences, and what writes all as FASTA (.fasta)."""
+        found = sequence_design.designed(designs, n, rng)
+        return [(sequence_design.best(some).protein, partial(sequence_files.write, some)) for some in found]
 
     def draw(self, design: Protein) -> bytes:
         """A cartoon of the backbone as SVG."""

@@ -52,9 +52,20 @@ def _angle(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     return found
 
 
-def _twist(x: np.ndarray) -> np.ndarray:
-    """How far the peptide bond is from planar, cis or trans, in degrees."""
-    omega = np.degrees(np.abs(geometry.dihedral(x[:-1, CA], x[:-1, C], x[1:, N], x[1:, CA])))
+def ca_c_n_angles(atoms: np.ndarray) -> np.ndarray:
+    """Angles (n - 1,) in degrees at C, between CA and the next N."""
+    return _angle(atoms[:-1, CA], atoms[:-1, C], atoms[1:, N])
+
+
+def c_n_ca_angles(atoms: np.ndarray) -> np.ndarray:
+    """Angles (n - 1,) in degrees at the next N, between C and its CA."""
+    return _angle(atoms[:-1, C], atoms[1:, N], atoms[1:, CA])
+
+
+def twists(atoms: np.ndarray) -> np.ndarray:
+    """How far the peptides (n - 1,) are from planar, cis or trans, in degrees."""
+    here, after = atoms[:-1], atoms[1:]
+    omega = np.degrees(np.abs(geometry.dihedral(here[:, CA], here[:, C], after[:, N], after[:, CA])))
     found: np.ndarray = np.minimum(omega, 180 - omega)
     return found
 
@@ -74,9 +85,9 @@ MEASURES = (
     Measure("bond", "CA-C bond", "Å", 1.42, 1.63, 1, lambda x: _length(x[:, CA], x[:, C])),
     Measure("bond", "C-N bond", "Å", 1.24, 1.44, 2, peptide_bonds),
     Measure("angle", "N-CA-C angle", "deg", 94, 127, 1, lambda x: _angle(x[:, N], x[:, CA], x[:, C])),
-    Measure("angle", "CA-C-N angle", "deg", 106, 127, 2, lambda x: _angle(x[:-1, CA], x[:-1, C], x[1:, N])),
-    Measure("angle", "C-N-CA angle", "deg", 108, 136, 2, lambda x: _angle(x[:-1, C], x[1:, N], x[1:, CA])),
-    Measure("planarity", "twist of the peptide bond", "deg", 0, 52, 2, _twist),
+    Measure("angle", "CA-C-N angle", "deg", 106, 127, 2, ca_c_n_angles),
+    Measure("angle", "C-N-CA angle", "deg", 108, 136, 2, c_n_ca_angles),
+    Measure("planarity", "twist of the peptide bond", "deg", 0, 52, 2, twists),
 )
 
 

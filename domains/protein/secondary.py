@@ -1,11 +1,14 @@
-"""Helix, strand and coil from hydrogen bonds of the backbone (Kabsch and Sander 1983, Biopolymers 22, 2577)."""
+"""Helix, strand and coil from hydrogen bonds of the backbone (Kabsch and Sander 1983, Biopolymers 22, 2577).
+
+Beside it, helices of either hand from the CA atoms alone.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from domains.protein import geometry
-from domains.protein.residues import C, N, O
+from domains.protein import geometry, rules
+from domains.protein.residues import CA, C, N, O
 
 HELIX, STRAND, COIL = "H", "E", "C"
 _N_H = 1.01
@@ -15,6 +18,13 @@ _BOND = -0.5
 """A hydrogen bond has a lower energy than this, in kcal/mol."""
 _NEAREST = 0.5
 """Shorter distances, in angstrom, count as this long."""
+
+TURN = np.radians([30, 75])
+"""Torsion of four CA atoms in a row of a right-handed helix, from and to; the other hand has the negative."""
+RISE = 6.0
+"""The first and the last of them are closer than this, in angstrom."""
+_TURNS = 4
+"""So many such fours in a row are a helix."""
 
 
 def assign(backbone: np.ndarray, letters: str = "") -> str:
@@ -28,6 +38,22 @@ def assign(backbone: np.ndarray, letters: str = "") -> str:
     others = _helix(bonds, 3, alpha) | _helix(bonds, 5, alpha)
     found = np.where(alpha, HELIX, np.where(_bridged(bonds), STRAND, np.where(others, HELIX, COIL)))
     return "".join(found.tolist())
+
+
+def hands(atoms: np.ndarray) -> np.ndarray:
+    """One number (k,) for each helix that the CA atoms of a chain (n, 3 or 4, 3) make: 1 right-handed, -1 left-handed.
+
+    A helix is a run of residues with the turn and the rise of one, whatever their hydrogen bonds.
+    """
+    places = np.asarray(atoms[:, CA], np.float64)
+    fours = [places[i : len(places) - 3 + i] for i in range(4)] if len(places) > 3 else [np.zeros((0, 3))] * 4
+    turn = geometry.dihedral(*fours)
+    close = np.linalg.norm(fours[3] - fours[0], axis=-1) < RISE
+    found = []
+    for hand in (1, -1):
+        inside = close & (hand * turn > TURN[0]) & (hand * turn < TURN[1])
+        found += [hand] * sum(end - start >= _TURNS for start, end in rules.runs(inside))
+    return np.array(found, dtype=np.int64)
 
 
 def hydrogen_bonds(backbone: np.ndarray, letters: str = "") -> np.ndarray:

@@ -14,10 +14,12 @@ from data.space import Space, State
 from generators import loading, tiles
 from generators.base import UNLIMITED, Flight, GeneratorError, Guidance, Score
 from generators.rmf.flow_map import FlowMap
-from generators.rmf.geometry import Points, scaled
+from generators.rmf.geometry import Geometry, Points, scaled
+from generators.rmf.lock import Lock
 from generators.rmf.residuals import identity_residuals
 from generators.rmf.scheduler import FlowMapScheduler
 from generators.rmf.training import Recipe, Trainer
+from generators.training import has_bfloat16
 
 LENGTH, RENEWAL = -1, -2
 """Keys of the noise of lengths, and of fresh noise at steps 0, 1, ... (-2, -3, ...); guidance has 0, 1, ..."""
@@ -89,49 +91,84 @@ class RiemannianMeanFlow:
         guidance: Guidance | None,
         rng: DesignNoise,
         on_step: Callable[[int], None],
+        lock: State | None = None,
     ) -> State:
-        """Draw `n` finished states with `steps` network calls each, and those of the guidance where one is given."""
+        """Draw `n` finished states with `steps` network calls each, and those of the guidance where one is given.
+
+        With a `lock`, each has its values at the sites in its mask; see `Holding` and `Lock`.
+        """
         if (score is None) != (guidance is None):
             raise GeneratorError("guidance and score go together; give both or neither")
+        held = None if lock is None else self._lock(lock)
         return tiles.drawn(
-            n, rng, lambda noise: self._fly(steps, score, guidance, noise), lambda done: on_step(done * steps)
+            n, rng, lambda noise: self._fly(steps, score, guidance, noise, held), lambda done: on_step(done * steps)
         )
+
+    def check_lock(self, lock: State) -> None:
+        """Raise `GeneratorError` for values that no design has, or a site beyond the longest design."""
+        self._lock(lock).lengths(self._lengths())
 
     def save(self, folder: Path) -> None:
         """Write `config.json`, safetensors weights and `scheduler_config.json`."""
         self.flow_map.save_pretrained(folder)
         self.scheduler.save_pretrained(folder)
 
-    def _fly(self, steps: int, score: Score | None, guidance: Guidance | None, rng: DesignNoise) -> State:
+    def _fly(
+        self, steps: int, score: Score | None, guidance: Guidance | None, rng: DesignNoise, lock: Lock | None
+    ) -> State:
         """One tile from noise to finished states."""
-        device = next(self.flow_map.parameters()).device
-        geometry, shape = self.flow_map.geometry, (tiles.SIZE, self.space.length)
-        like = {name: torch.empty(*shape, width, device=device) for name, width in geometry.widths.items()}
-        mask = self._mask(rng).to(device)
-        x = geometry.manifold.random(like, rng, mask)
+        geometry, manifold = self.flow_map.geometry, self.flow_map.geometry.manifold
+        mask = self._mask(rng, lock).to(self._device)
+        like = {name: torch.empty(*mask.shape, width, device=self._device) for name, width in geometry.widths.items()}
+        x = start = manifold.random(like, rng, mask)
         self.scheduler.set_timesteps(steps)
         for k, (s, t) in enumerate(zip(self.scheduler.timesteps.tolist(), self.scheduler.ends.tolist(), strict=True)):
             if guidance is not None and score is not None:
-                x = guidance(self._flight(x, mask, s, t), score, rng.fork(k))
+                x = guidance(self._flight(x, mask, s, t, lock), score, rng.fork(k))
             renewed = self.scheduler.renews(s, t)
-            noise = geometry.manifold.random(like, rng.fork(RENEWAL - k), mask) if renewed else None
+            noise = manifold.random(like, rng.fork(RENEWAL - k), mask) if renewed else None
             velocity = self._velocity(x, mask, s, 1.0 if renewed else t)
-            x = self.scheduler.step(velocity, s, x, t, noise).prev_sample
-        return geometry.state(x, mask)
+            moved = self.scheduler.step(velocity, s, x, t, noise).prev_sample
+            x = moved if lock is None else lock.along(moved, _ahead(geometry, x, velocity, s), noise or start, t, mask)
+        state = geometry.state(x, mask)
+        return state if lock is None else lock.exact(state)
 
-    def _flight(self, x: Points, mask: Tensor, s: float, t: float) -> Flight:
-        geometry, left = self.flow_map.geometry, mask.new_full((len(mask),), 1 - s, dtype=torch.float32)
+    def _flight(self, x: Points, mask: Tensor, s: float, t: float, lock: Lock | None) -> Flight:
+        geometry = self.flow_map.geometry
+
+        def end(y: Points) -> Points:
+            """One jump to time 1."""
+            y = y if lock is None else lock.numb(y)
+            return _ahead(geometry, y, self._velocity(y, mask, s, 1.0), s)
 
         def finish(y: Points) -> State:
-            """One jump to time 1."""
-            velocity = self._velocity(y, mask, s, 1.0)
-            return geometry.state(geometry.manifold.exp(y, scaled(velocity, left)), mask)
+            """The same with locked sites at their values."""
+            free = end(y)
+            return geometry.state(free if lock is None else lock.onto(free, mask), mask)
 
-        return Flight(x, s, t - s, finish, move=lambda y, v: geometry.move(y, v, mask))
+        def move(y: Points, v: Points) -> Points:
+            """All sites but locked ones."""
+            moved = geometry.move(y, v, mask)
+            return moved if lock is None else lock.still(y, moved)
 
-    def _mask(self, rng: DesignNoise) -> Tensor:
+        return Flight(x, s, t - s, finish, move, predict=lambda y: geometry.state(end(y), mask))
+
+    def _lock(self, given: State) -> Lock:
+        there = {name: value.to(self._device) for name, value in given.items()}
+        return Lock(self.space, self.flow_map.geometry, there)
+
+    @property
+    def _device(self) -> torch.device:
+        device: torch.device = next(self.flow_map.parameters()).device
+        return device
+
+    def _lengths(self) -> Tensor:
+        """How often the designs that it was trained on had 1, 2, ... sites."""
+        return torch.tensor(self.flow_map.config.lengths or [0] * (self.space.length - 1) + [1])
+
+    def _mask(self, rng: DesignNoise, lock: Lock | None) -> Tensor:
         """(SIZE, length) bool: as many sites in use as the designs had that it was trained on, drawn by each design."""
-        counts = torch.tensor(self.flow_map.config.lengths or [0] * (self.space.length - 1) + [1])
+        counts = self._lengths() if lock is None else lock.lengths(self._lengths())
         shares = counts.double().cumsum(0) / counts.sum()
         longer = rng.fork(LENGTH).uniform(tiles.SIZE, 1) >= shares[:-1]
         return torch.nn.functional.pad(longer, (1, 0), value=True)
@@ -142,10 +179,11 @@ class RiemannianMeanFlow:
             mask.new_full((tiles.SIZE,), s, dtype=torch.float32),
             mask.new_full((tiles.SIZE,), t, dtype=torch.float32),
         )
-        with torch.autocast(mask.device.type, torch.bfloat16, enabled=_has_bfloat16(mask.device)):
+        with torch.autocast(mask.device.type, torch.bfloat16, enabled=has_bfloat16(mask.device)):
             return self.flow_map.flow.velocity(x, mask, *times)
 
 
-def _has_bfloat16(device: torch.device) -> bool:
-    """Whether bfloat16 is faster than float32 there: on GPUs, and on processors with instructions for it."""
-    return device.type != "cpu" or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+def _ahead(geometry: Geometry, x: Points, velocity: Points, s: float) -> Points:
+    """Where x at time s is at time 1 when it goes on with this velocity."""
+    first: Tensor = next(iter(x.values()))
+    return geometry.manifold.exp(x, scaled(velocity, first.new_full((len(first),), 1 - s)))

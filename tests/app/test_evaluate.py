@@ -8,7 +8,7 @@ import pytest
 
 from app import cells, cli
 from app.evaluation import table
-from app.goals import GOALS, Goal, goals
+from app.goals import GOALS, Expected, goals
 from app.spec import Choice
 from data import corpora
 from domains import dna
@@ -73,5 +73,53 @@ def test_a_goal_without_its_rows_is_not_there() -> None:
 
 
 @pytest.mark.parametrize(("cell", "goal"), [(cell, goal) for cell, goals in GOALS.items() for goal in goals])
-def test_goals_name_metrics_of_their_domain(cell: tuple[str, str], goal: Goal) -> None:
-    assert goal.metric in cells.domain(Choice(cell[0], {}), cell[1]).metric_names
+def test_goals_name_metrics_of_their_domain(cell: tuple[str, str], goal: Expected) -> None:
+    assert goal.metrics <= set(cells.domain(Choice(cell[0], {}), cell[1]).metric_names)
+
+
+# Goals of other kinds: of seven metrics, the first `better` are a tenth of the twin's, the others ten times as much.
+
+SEVEN = ("bond_error", "clash_free", "rama_outliers", "rg_error", "ss_error", "mpnn_nll", "frechet")
+
+
+def beside(better: int, steps: int, its_steps: int) -> dict[tuple[str, int], dict[str, float]]:
+    """Rows of ours and of the twin; for `clash_free` more is better."""
+    ratios = [0.1 if i < better else 10 for i in range(7)]
+    ours = {name: 1 / r if name == "clash_free" else r for name, r in zip(SEVEN, ratios, strict=True)}
+    return {("rmf", steps): ours, ("flow_matching", its_steps): dict.fromkeys(SEVEN, 1.0)}
+
+
+@pytest.mark.parametrize(("better", "met"), [(7, True), (5, True), (4, False), (0, False)])
+def test_five_of_seven_are_enough_at_ten_steps(better: int, met: bool) -> None:
+    found = goals("protein", "rmf", beside(better, 10, 100))["rmf 10 no worse than flow_matching 100: 5 of 7"]
+    assert found == {"value": better, "goal": 5, "met": met}
+
+
+@pytest.mark.parametrize(("better", "met"), [(7, True), (6, False)])
+def test_at_one_step_all_seven_count(better: int, met: bool) -> None:
+    found = goals("protein", "rmf", beside(better, 1, 5))["rmf 1 better than flow_matching 5: 7 of 7"]
+    assert (found["value"], found["met"]) == (better, met)
+
+
+def test_equal_is_no_worse_and_not_better() -> None:
+    same = dict.fromkeys(SEVEN, 1.0)
+    by = {("rmf", 10): same, ("rmf", 1): same, ("flow_matching", 100): same, ("flow_matching", 5): same}
+    found = goals("protein", "rmf", by)
+    assert found["rmf 10 no worse than flow_matching 100: 5 of 7"]["value"] == 7
+    assert found["rmf 1 better than flow_matching 5: 7 of 7"]["value"] == 0
+
+
+def test_several_are_not_counted_where_one_is_absent() -> None:
+    rows = beside(7, 10, 100)
+    del rows["flow_matching", 100]["frechet"]
+    assert not any("5 of 7" in name for name in goals("protein", "rmf", rows))
+
+
+@pytest.mark.parametrize(("nll", "met"), [(1.9, True), (1.2, True), (2.0, False), (2.6, False)])
+def test_nearer_to_real_chains_than_to_noised_ones(nll: float, met: bool) -> None:
+    by = {("rmf", 10): {"mpnn_nll": nll}, ("floor", 0): {"mpnn_nll": 1.5}, ("native_noised", 0): {"mpnn_nll": 2.5}}
+    found = goals("protein", "rmf", by)["mpnn_nll: rmf 10 nearer to floor than to native_noised"]
+    assert found["met"] is met
+    assert found["value"] == pytest.approx(abs(nll - 1.5))
+    del by["native_noised", 0]
+    assert goals("protein", "rmf", by) == {}

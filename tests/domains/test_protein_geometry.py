@@ -148,6 +148,14 @@ def test_three_states_agree_with_the_dssp_in_the_corpus() -> None:
     assert same[real == "E"].mean() > 0.8
 
 
+def test_three_states_agree_with_pydssp() -> None:
+    pydssp = pytest.importorskip("pydssp")
+    some = corpus.shipped("val").proteins(128, True)[:60]
+    theirs = "".join("".join(pydssp.assign(x.atoms(), out_type="c3")).replace("-", "C") for x in some)
+    mine = "".join(secondary.assign(x.atoms()) for x in some)
+    assert np.mean(np.array(list(mine)) == np.array(list(theirs))) > 0.95
+
+
 @pytest.mark.parametrize(("phi", "psi", "state"), [(-60, -45, "H"), (-49, -26, "H"), (-120, 130, "C"), (-75, 145, "C")])
 def test_ideal_chains(phi: float, psi: float, state: str) -> None:
     torsions = np.broadcast_to(np.radians([phi, psi]), (1, 20, 2))

@@ -1,0 +1,36 @@
+"""How sure ProteinMPNN is of the letters that belong on a backbone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from domains.protein import Frames, Protein, sequence_design
+from rewards.base import RewardError, RewardResult
+
+
+class ProteinMPNN:
+    """exp(-nll): the geometric mean of the probabilities of the letters that the model draws for a backbone.
+
+    About 0.38 for real chains, 0.23 for the same with noise of 0.5 angstrom. The letters of a design do not count.
+    """
+
+    domains: tuple[str, ...] = ("protein",)
+
+    def __call__(self, designs: Sequence[Protein]) -> RewardResult:
+        """Score backbones; `parts` has the negative log likelihood in nats per residue, see `self_likelihood`.
+
+        A design without residues is not valid and scores 0.
+        """
+        nll = torch.from_numpy(sequence_design.self_likelihood(designs)).float()
+        return RewardResult((-nll).exp().nan_to_num(0.0), nll.isfinite(), {"nll": nll.nan_to_num(0.0)})
+
+
+def build(domain: Frames) -> ProteinMPNN:
+    """The reward of a backbone for which ProteinMPNN is sure of the sequence."""
+    if not isinstance(domain, Frames):
+        raise RewardError(
+            f"protein_mpnn scores backbones, and {type(domain).__name__} has none; use protein as form=frames"
+        )
+    return ProteinMPNN()
