@@ -12,9 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-SPAN = 1 << 32
-"""More than any coordinate: what sets planes apart where boxes of many are in one order."""
-
 
 @dataclass(frozen=True, eq=False)
 class Region:
@@ -87,48 +84,15 @@ def narrow(region: Region, least: int) -> list[Narrow]:
 
 def groups(boxes: np.ndarray) -> np.ndarray:
     """For each box (n, 4) the first one it hangs together with, as they overlap or share an edge, or by a third one."""
-    return groups_by_plane(np.concatenate([np.zeros((len(boxes), 1), dtype=np.int64), boxes], axis=1))
-
-
-def groups_by_plane(boxes: np.ndarray) -> np.ndarray:
-    """`groups` of boxes (n, 5) plane x0 y0 x1 y1, which hang together on their plane only."""
-    a, b = nearby(boxes, boxes, 0)
-    shared = np.minimum(boxes[a, 3:], boxes[b, 3:]) - np.maximum(boxes[a, 1:3], boxes[b, 1:3])
-    linked = (shared.max(-1) > 0) & (a != b)  # not at a corner only
-    a, b = a[linked], b[linked]
+    low, high = boxes[:, None, :2], boxes[:, None, 2:]
+    shared = np.minimum(high, boxes[:, 2:]) - np.maximum(low, boxes[:, :2])  # (n, n, 2), below 0 where apart
+    linked = (shared.min(-1) >= 0) & (shared.max(-1) > 0)
     label = np.arange(len(boxes))
     while True:
-        lowest = label.copy()
-        np.minimum.at(lowest, a, label[b])
-        lowest = lowest[lowest]
+        lowest = np.where(linked, label, len(boxes)).min(1, initial=len(boxes))
         if (lowest == label).all():
             return np.asarray(label)
         label = lowest
-
-
-def nearby(some: np.ndarray, others: np.ndarray, reach: int) -> tuple[np.ndarray, np.ndarray]:
-    """All pairs of one of some boxes (n, 5) and one of others (m, 5) on its plane, no further apart on either axis.
-
-    Boxes are plane x0 y0 x1 y1; what comes back are the numbers of the boxes, (k,) and (k,).
-    """
-    order = np.argsort(others[:, 0] * SPAN + others[:, 1], kind="stable")
-    plane, x0, y0, x1, y1 = np.ascontiguousarray(others[order].T)
-    own, left, below, right, above = np.ascontiguousarray(some.T)
-    start, own, widest = plane * SPAN + x0, own * SPAN, int((x1 - x0).max(initial=0))
-    first = np.searchsorted(start, own + left - reach - widest)
-    a, b = expanded(first, np.searchsorted(start, own + right + reach, "right"))
-    for low, high in ((y0, above), (below, y1), (left, x1)):  # the fourth is how they were found
-        one, other = (b, a) if high is above else (a, b)
-        close = low[one] - reach <= high[other]
-        a, b = a[close], b[close]
-    return a, order[b]
-
-
-def expanded(first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For ranges (n,) from first to last: the number of the range, and each number in it, one range after the other."""
-    counts = np.maximum(last - first, 0)
-    number = np.repeat(np.arange(len(counts)), counts)
-    return number, np.arange(len(number)) - np.repeat(counts.cumsum() - counts - first, counts)
 
 
 def cover(region: Region) -> np.ndarray:
@@ -189,8 +153,9 @@ def _near(ax: np.ndarray, ay: np.ndarray, bx: np.ndarray, by: np.ndarray, least:
     """Numbers of all pairs of a point a and a point b, level with it or right of and above it, closer than `least`."""
     order = np.argsort(bx, kind="stable")
     first, last = np.searchsorted(bx[order], [ax, ax + least])  # the others need no look: there may be very many
-    a, b = expanded(first, last)
-    b = order[b]
+    counts = last - first
+    a = np.repeat(np.arange(len(ax)), counts)
+    b = order[np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts - first, counts)]
     dx, dy = bx[b] - ax[a], by[b] - ay[a]
     close = (dy >= 0) & (dx**2 + dy**2 < least**2)
     return a[close], b[close]
