@@ -117,12 +117,19 @@ def arguments(function: Callable[..., Any], given: Mapping[str, Any], owner: str
 
 
 def fit(value: Any, hint: Any, owner: str) -> Any:
-    """A plain value as the annotated type; a whole number is a float, a list is a tuple. Raises `PluginError`."""
+    """A plain value as the annotated type; raises `PluginError`.
+
+    A whole number is a float, a list is a tuple, one number a tuple of one, a list of texts one text with commas.
+    """
     origin, options = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         if value is None and type(None) in options:
             return None
         return fit(value, next(option for option in options if option is not type(None)), owner)
+    if origin in (tuple, Sequence) and isinstance(value, int | float) and not isinstance(value, bool):
+        value = [value]
+    if hint is str and isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+        return ",".join(value)
     if origin in (tuple, Sequence) and isinstance(value, list | tuple):
         return tuple(fit(item, options[0], f"{owner}[{i}]") for i, item in enumerate(value))
     if origin is Mapping and isinstance(value, Mapping):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, TypeVar, get_origin, get_type_hints
+from typing import Any, TypeVar
 
 from app import plugins
 from data.errors import InputError
@@ -57,13 +57,9 @@ class RunSpec:
     """What some sites of every design are held at, in the words of the domain's `locked`."""
 
     def identity(self) -> dict[str, Any]:
-        """The spec as plain data, without the place it is written to, and sequences and lock where there are none."""
-        none: dict[str, Any] = {"sequences": 0, "lock": None}
-        return {
-            key: value
-            for key, value in to_plain(self).items()
-            if key != "out" and not (key in none and value == none[key])
-        }
+        """The spec as plain data, without the place it is written to and keys that have their default."""
+        defaults = {field.name: field.default for field in fields(self)}
+        return {key: value for key, value in to_plain(self).items() if key != "out" and value != defaults[key]}
 
 
 @dataclass(frozen=True)
@@ -99,14 +95,13 @@ class TrainSpec:
 
 def from_plain(kind: type[T], plain: Mapping[str, Any]) -> T:
     """A spec of this kind from plain data; raises `SpecError` or `PluginError` with the key, the value and the cure."""
-    hints = get_type_hints(kind)
     legal = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     unknown = sorted(set(plain) - set(legal))
     if unknown:
         raise SpecError(f"no key {unknown[0]!r}; there are {', '.join(legal)}")
     defaults = {field.name: field.default for field in fields(kind) if field.default is not MISSING}  # type: ignore[arg-type]
     given = defaults | dict(plain)
-    values = {key: _value(key, _several(hints[key], given.get(key))) for key in legal}
+    values = {key: _value(key, given.get(key)) for key in legal}
     checked = plugins.arguments(kind, values, "spec")
     return kind(**checked)
 
@@ -144,7 +139,7 @@ def _value(key: str, value: Any) -> Any:
     if key == "rewards":
         return {name: _weighted(name, entry) for name, entry in _mapping("rewards", value or {}).items()}
     if key == "lock":
-        return {name: _of_lock(name, entry) for name, entry in _mapping(key, value or {}).items()} or None
+        return _mapping(key, value or {}) or None
     if key in LIMITS and isinstance(value, list):
         numbers = [_whole(key, item) for item in value]
         if not numbers or len(set(numbers)) < len(numbers):
@@ -155,18 +150,6 @@ def _value(key: str, value: Any) -> Any:
     if key == "device" and value not in DEVICES:
         raise SpecError(f"device is {value!r:.100}; it must be one of {', '.join(DEVICES)}")
     return value
-
-
-def _several(hint: Any, value: Any) -> Any:
-    """One number stands for a list of one."""
-    return [value] if get_origin(hint) is tuple and isinstance(value, int) else value
-
-
-def _of_lock(name: str, value: Any) -> Any:
-    """One position stands for a list of one, a list of texts for one text with commas."""
-    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
-        return ",".join(value)
-    return [value] if name == "at" and isinstance(value, int) else value
 
 
 def _whole(key: str, value: Any) -> int:

@@ -69,10 +69,12 @@ def _contests() -> dict[str, dict[str, Operation]]:
     ours, sphere, theirs = Rotations(), Sphere(), geoopt.Sphere()
 
     def roma_log(x: Tensor, y: Tensor) -> Tensor:
+        """By the rotation vector of R^T S."""
         r = rotations.matrices(x)
         return rotations.points(r @ rotations.skew(roma.rotmat_to_rotvec(r.mT @ rotations.matrices(y))))
 
     def roma_exp(x: Tensor, v: Tensor) -> Tensor:
+        """By the matrix of the rotation vector in R^T v."""
         r = rotations.matrices(x)
         inside = r.mT @ rotations.matrices(v)
         w = torch.stack([inside[..., 2, 1], inside[..., 0, 2], inside[..., 1, 0]], dim=-1)

@@ -35,8 +35,13 @@ def native_noised(known: Sequence[np.ndarray], n: int, rng: np.random.Generator)
     Each once before any comes again.
     """
     order = rng.permutation(len(known))
-    chains = [np.asarray(known[order[i % len(known)]][:, :3], np.float64) for i in range(n)]
-    return [geometry.with_oxygens(chain + rng.normal(size=chain.shape) * NOISE) for chain in chains]
+    return [with_noise(known[order[i % len(known)]], rng) for i in range(n)]
+
+
+def with_noise(backbone: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The same backbone (n, 4, 3) with Gaussian noise of `NOISE` on N, CA and C, and new O."""
+    atoms = np.asarray(backbone[:, :3], np.float64)
+    return geometry.with_oxygens(atoms + rng.normal(size=atoms.shape) * NOISE)
 
 
 def independent_letters(train: Sequence[np.ndarray], n: int, rng: np.random.Generator) -> list[np.ndarray]:

@@ -6,23 +6,18 @@ chain is not named by letters alone. A stretch is A10-A24 or A10-24.
 
 from __future__ import annotations
 
-import io
 import re
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
-from Bio.PDB import MMCIFParser, PDBParser
 
 from data.space import State
-from domains import files
 from domains.base import DesignError, placed
-from domains.protein import geometry
-from domains.protein.residues import ATOMS, CA, MOST_BYTES, C, N
-from domains.protein.structures import SUFFIXES
+from domains.protein import geometry, structures
+from domains.protein.residues import ATOMS, CA, C, N
 
 Key = tuple[str, str]
 """Chain and the author's number."""
@@ -86,18 +81,8 @@ def read(path: Path) -> Residues:
 
     Of alternate locations the one with the highest occupancy counts. A blank chain id is read as A.
     """
-    kind = path.suffix.lower()
-    if kind not in SUFFIXES:
-        raise DesignError(f"{path} ends in {path.suffix!r}; give a file that ends in {' or '.join(SUFFIXES)}")
-    text = files.read_text(path, MOST_BYTES, "structure")
-    parser = MMCIFParser(QUIET=True) if kind == ".cif" else PDBParser(QUIET=True, PERMISSIVE=False)
-    try:
-        model = next(iter(parser.get_structure("file", io.StringIO(text))), ())
-    except Exception as error:  # Biopython's parsers raise whatever their internals raise on a broken file
-        why = textwrap.shorten(f"{type(error).__name__}: {error}", 120)
-        raise DesignError(f"{path} cannot be read as {kind} ({why}); export it again") from error
     found: dict[Key, dict[str, np.ndarray]] = {}
-    for chain in model:
+    for chain in structures.model(path):
         for residue in chain:
             atoms = {atom.id: atom.coord.astype(np.float64) for atom in residue if atom.element not in ("H", "D")}
             if residue.id[0] != "W" and atoms:

@@ -7,7 +7,7 @@ on the shape of the tensor around it: so what a backbone gets does not depend on
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -140,18 +140,23 @@ def _drawn(
     """Codes (length,) and log probabilities (length, 21) for each noise of each backbone, one after the other."""
     rows = [(i, one) for i, some in enumerate(noise) for one in some]
     found: list[tuple[np.ndarray, np.ndarray]] = []
+    encoded: dict[int, Encoded] = {}
     for first in range(0, len(rows), _TILE):
         tile = rows[first : first + _TILE]
-        found += _tile(backbones, given, [tile[k % len(tile)] for k in range(_TILE)], temperature)[: len(tile)]
+        encoded = {i: encoded[i] if i in encoded else _encoded(backbones[i]) for i in dict.fromkeys(i for i, _ in tile)}
+        found += _tile(encoded, given, [tile[k % len(tile)] for k in range(_TILE)], temperature)[: len(tile)]
     return found
 
 
 def _tile(
-    backbones: Sequence[Protein], given: Sequence[np.ndarray], rows: Sequence[tuple[int, Tensor]], temperature: float
+    encoded: Mapping[int, Encoded],
+    given: Sequence[np.ndarray],
+    rows: Sequence[tuple[int, Tensor]],
+    temperature: float,
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """The same for a tile of rows, each the number of a backbone and a noise (2, length)."""
-    encoded = {i: _encoded(backbones[i]) for i in dict.fromkeys(i for i, _ in rows)}
-    longest = max(len(backbones[i]) for i, _ in rows)
+    lengths = [len(given[i]) for i, _ in rows]
+    longest = max(lengths)
     together = _stacked([encoded[i] for i, _ in rows], longest)
     codes = torch.stack([_padded(torch.from_numpy(given[i]), longest, OTHER) for i, _ in rows])
     # Fixed residues come first, sites that are not there last.
@@ -159,7 +164,6 @@ def _tile(
     uniform = torch.stack([_padded(one[1], longest, 0.0) for _, one in rows])
     order = torch.stack(keys).argsort(stable=True, dim=-1)
     drawn, log_probabilities = model().sample(together, order, uniform, temperature, codes)
-    lengths = [len(backbones[i]) for i, _ in rows]
     return [(drawn[r, :n].numpy(), log_probabilities[r, :n].double().numpy()) for r, n in enumerate(lengths)]
 
 

@@ -64,6 +64,7 @@ def tm_scores(first: Sequence[np.ndarray], second: Sequence[np.ndarray], pairs: 
     rows = np.concatenate([np.zeros(0, np.int64), *offsets])
 
     def laid(at: np.ndarray) -> tuple[_Couples, np.ndarray]:
+        """Pairs and their first alignments."""
         couples = _couples(a, b, pairs[own[at]])
         return couples, couples.gapless(rows[at])
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -41,14 +41,7 @@ _PDB_NUMBERS = (-999, 9999)
 
 def read(path: Path) -> Protein:
     """The only protein chain in a file; `DesignError` names the residue that lacks an atom, or the broken line."""
-    kind, text = _suffix(path), files.read_text(path, MOST_BYTES, "chain")
-    parser = MMCIFParser(QUIET=True) if kind == ".cif" else PDBParser(QUIET=True, PERMISSIVE=False)
-    try:
-        model = next(iter(parser.get_structure("design", io.StringIO(text))), ())
-    except Exception as error:  # Biopython's parsers raise whatever their internals raise on a broken file
-        why = textwrap.shorten(f"{type(error).__name__}: {error}", 120)
-        raise DesignError(f"{path} cannot be read as {kind} ({why}); export it again") from error
-    chains = {chain.id: found for chain in model if (found := _residues(chain, path))}
+    chains = {chain.id: found for chain in model(path) if (found := _residues(chain, path))}
     if len(chains) != 1:
         raise DesignError(
             f"{path} has {len(chains)} protein chains{': ' if chains else ''}{', '.join(chains):.60}; "
@@ -56,6 +49,18 @@ def read(path: Path) -> Protein:
         )
     ((chain, found),) = chains.items()
     return _protein(chain, found, path)
+
+
+def model(path: Path) -> Iterable[Chain]:
+    """The chains of the first model in a PDB or mmCIF file; `DesignError` for any other file."""
+    kind, text = _suffix(path), files.read_text(path, MOST_BYTES, "structure")
+    parser = MMCIFParser(QUIET=True) if kind == ".cif" else PDBParser(QUIET=True, PERMISSIVE=False)
+    try:
+        found: Iterable[Chain] = next(iter(parser.get_structure("file", io.StringIO(text))), ())
+    except Exception as error:  # Biopython's parsers raise whatever their internals raise on a broken file
+        why = textwrap.shorten(f"{type(error).__name__}: {error}", 120)
+        raise DesignError(f"{path} cannot be read as {kind} ({why}); export it again") from error
+    return found
 
 
 def provenance(path: Path) -> dict[str, str]:

@@ -107,7 +107,7 @@ def test_the_reward_of_a_locked_motif_is_one(tiny_frames: Path, chain: Path, tmp
 def test_the_lock_is_in_the_spec_and_in_every_file(arguments: list[str], tmp_path: Path, capsys) -> None:
     assert cli.run(["generate", *arguments, "lock.text=TATAAA", "lock.at=61"]) == 0
     spec = yaml.safe_load((tmp_path / "run" / "spec.yaml").read_text())
-    assert spec["lock"] == {"text": "TATAAA", "at": [61]}
+    assert spec["lock"] == {"text": "TATAAA", "at": 61}
     capsys.readouterr()
     assert cli.run(["restore", str(tmp_path / "run" / "designs" / "000001.gb")]) == 0
     assert yaml.safe_load(capsys.readouterr().out) == spec

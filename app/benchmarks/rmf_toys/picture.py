@@ -58,9 +58,11 @@ def _panel(by: Table, problem: str, left: float, top: float) -> str:
     low, high = math.log10(least) - 0.12, max(math.log10(max(finite)) + 0.1, math.log10(least) + 0.6)
 
     def x(steps: int) -> float:
+        """Pixels across, logarithmic."""
         return left + WIDE * (0.04 + 0.92 * math.log(steps) / math.log(by.steps[-1]))
 
     def y(value: float) -> float:
+        """Pixels down, logarithmic."""
         return top + HIGH * (high - math.log10(value)) / (high - low)
 
     parts = [

@@ -77,6 +77,7 @@ def _von_mises_fisher() -> Problem:
     """Five equal spots on S^2."""
 
     def law(n: int, rng: Generator) -> np.ndarray:
+        """n independent points."""
         spots = [samplers.von_mises_fisher(np.tile(m, (n, 1)), k, rng) for m, k in zip(PLACES, SHARPNESS, strict=True)]
         return _mixed(spots, rng)
 
@@ -103,6 +104,7 @@ def _large_angles() -> Problem:
     centres = np.stack([np.sin(FAR) * np.cos(around), np.sin(FAR) * np.sin(around), np.cos(FAR)], axis=-1)
 
     def law(n: int, rng: Generator) -> np.ndarray:
+        """n independent points."""
         return samplers.von_mises_fisher(centres[rng.integers(len(FAR), size=n)], 100.0, rng)
 
     return _on_sphere("large angles on S^2", 3, _Cap(), law)
@@ -119,6 +121,7 @@ def _torsions() -> Problem:
     """phi and psi of the residues of real proteins; compared with chains of families that were not trained on."""
 
     def of(split: str) -> Sample:
+        """Draws from the residues of a split."""
         chains = corpus.shipped(split)
         ends = chains.lengths.cumsum()
         angles = np.delete(
@@ -137,6 +140,7 @@ def _wrapped_normals() -> Problem:
     """Five equal spots on T^2, the first one across the corner where both angles wrap."""
 
     def law(n: int, rng: Generator) -> np.ndarray:
+        """n independent points."""
         spots = CENTRES[:, None] + SPREADS[:, None] * rng.standard_normal((len(CENTRES), n, 2))
         return (_mixed(list(spots), rng) + np.pi) % (2 * np.pi) - np.pi
 
@@ -160,6 +164,7 @@ def _matrix_fishers() -> Problem:
     turns = samplers.rotations(np.eye(4)[:3]).reshape(3, 3, 3)
 
     def law(n: int, rng: Generator) -> np.ndarray:
+        """n independent points."""
         spots = [samplers.matrix_fisher(t @ f, n, rng) for t, f in zip(turns, FISHER, strict=True)]
         return _mixed(spots, rng)
 
@@ -173,6 +178,7 @@ def _cone() -> Problem:
     """Turns by up to 2.5 about the axes at 45 degrees from z: a cone in the space of rotation vectors, blurred."""
 
     def law(n: int, rng: Generator) -> np.ndarray:
+        """n independent points."""
         around, angle = rng.uniform(0, 2 * np.pi, n), LONGEST * np.sqrt(rng.uniform(0, 1, n))
         axes = [np.sin(SLOPE) * np.cos(around), np.sin(SLOPE) * np.sin(around), np.full(n, np.cos(SLOPE))]
         vectors = angle[:, None] * np.stack(axes, axis=-1) + BLUR * rng.standard_normal((n, 3))
@@ -200,6 +206,7 @@ def _poincare() -> Problem:
     ball = PoincareBall()
 
     def law(n: int, rng: Generator) -> np.ndarray:
+        """n independent points."""
         origin = torch.zeros(n, 2, dtype=torch.float64)
         spots = []
         for corner, sigma in zip(CORNERS, SIGMAS, strict=True):
@@ -213,6 +220,7 @@ def _poincare() -> Problem:
         return 2 * ball.log(torch.zeros_like(points), points)
 
     def toward(raw: Tensor, x: Tensor, mask: Tensor) -> Tensor:
+        """`raw` is a tangent at the centre."""
         return ball.log(x, ball.exp(torch.zeros_like(raw), raw / 2))
 
     there = Chart(ball, 2, toward, near=lambda y, mask: ball.project(y))
