@@ -18,7 +18,7 @@ from data.errors import InputError
 from data.noise import DesignNoise
 from data.space import Space
 from data.store import home
-from domains.base import Domain
+from domains.base import Domain, Sequenced
 from generators.base import Guidance
 from rewards.base import Differentiable, Reward
 
@@ -104,6 +104,7 @@ def _cell(domain: str, generator: str) -> dict[str, Any]:
         "rewards": _rewards(domain, built),
         "guidance": _guidances(plugins.returned("generator", generator)),
         "trained": cells.is_trained(generator),
+        "sequenced": isinstance(built, Sequenced),
         "preset": composed("generate", [f"domain={domain}", f"generator={generator}"]),
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -73,7 +74,7 @@ def body(run: Run, domain: Domain[Any], spec: RunSpec, most: int, place: str) ->
         summary(rows),
         *overviews(domain, designs),
         f"<h2>Designs, best first</h2>{'' if len(rows) <= most else f'<p>The first {most}.</p>'}",
-        cards(shown, domain, place),
+        cards(shown, domain, run.formats(), place),
         "<details><summary>What was asked for</summary>",
         f"<pre>{html.escape(yaml.safe_dump(spec.identity(), sort_keys=False))}</pre></details>",
     ]
@@ -112,10 +113,13 @@ def overviews(domain: Domain[Any], designs: Sequence[Any]) -> list[str]:
     return [f"<h2>{html.escape(name)}</h2><figure>{svg.decode()}</figure>" for name, svg in pictures]
 
 
-def cards(shown: Sequence[tuple[dict[str, str], Any]], domain: Domain[Any], place: str) -> str:
+def cards(shown: Sequence[tuple[dict[str, str], Any]], domain: Domain[Any], formats: Sequence[str], place: str) -> str:
     """The cards of designs, in columns that are wide enough for their pictures."""
     pictures = [domain.draw(design) for _, design in shown]
-    found = [card(row, domain, design, picture, place) for (row, design), picture in zip(shown, pictures, strict=True)]
+    found = [
+        card(row, domain, design, picture, [f"{place}designs/{int(row['design']):06d}{end}" for end in formats])
+        for (row, design), picture in zip(shown, pictures, strict=True)
+    ]
     return f'<div class="cards" style="--picture:{max(map(width, pictures), default=0):g}px">{"".join(found)}</div>'
 
 
@@ -131,10 +135,10 @@ def measured(row: dict[str, str]) -> str:
     return " · ".join(words)
 
 
-def card(row: dict[str, str], domain: Domain[Any], design: Any, picture: bytes, place: str) -> str:
+def card(row: dict[str, str], domain: Domain[Any], design: Any, picture: bytes, files: Sequence[str]) -> str:
     """One design: its number and files, picture, scores and what is wrong with it."""
     number = f"{int(row['design']):06d}"
-    links = " ".join(f'<a href="{html.escape(place)}designs/{number}{end}">{end[1:]}</a>' for end in domain.suffixes)
+    links = " ".join(f'<a href="{html.escape(file)}">{Path(file).suffix[1:]}</a>' for file in files)
     broken = [f'<p class="bad">{html.escape(violation.message)}</p>' for violation in domain.violations(design)]
     if len(broken) > FEW:
         broken = [

@@ -41,10 +41,8 @@ class Flight:
     move: Callable[[State, State], State]
     """`move(x, v)`: x moved by the tangent part of v along a geodesic, so that it stays where it may be.
 
-    Sites that are locked do not move, and neither `finish` nor `predict` has a gradient there.
+    Sites that are locked do not move, and `finish` has no gradient there.
     """
-    predict: Callable[[State], State]
-    """The look-ahead before locked sites get their values: what the model itself would have there."""
 
 
 @runtime_checkable

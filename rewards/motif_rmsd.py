@@ -1,8 +1,6 @@
 """How well a backbone rebuilds the residues of a motif at given sites, by the CA atoms after superposition.
 
-Of finished designs that were made with the same motif locked the deviation is 0 by construction. How far off the model
-itself would have had it is that of `Flight.predict`, the look-ahead before the lock is put back: guidance=lookahead
-climbs it with `guidance.predicted=true`.
+Of designs that were made with the same motif locked the deviation is 0 by construction.
 """
 
 from __future__ import annotations

@@ -47,13 +47,16 @@ def show(catalogue: Catalogue) -> dict[str, Any] | None:
             "batch": _whole("Designs at a time", "batch", EARLY),
             "device": _choice("Device", "device", DEVICES),
         }
+        if cell["sequenced"]:
+            settings["sequences"] = _whole("Sequences for each design", "sequences", cell["preset"]["sequences"])
+        settings |= _lock(domain)
     _not_ready(others, domain)
     return settings | numbers | {"rewards": rewards, "guidance": guidance, "checkpoint": "auto"}
 
 
 def load(spec: Mapping[str, Any], catalogue: Catalogue) -> None:
     """Fill the form with a run's spec; what the spec does not say gets its default."""
-    kept: dict[str, Any] = {key: spec[key] for key in ("n", "batch", "device") if key in spec}
+    kept: dict[str, Any] = {key: spec[key] for key in ("n", "batch", "device", "sequences") if key in spec}
     kept["seed"] = str(spec.get("seed", 0))
     names: dict[str, Any] = {}
     for kind in ("domain", "generator", "guidance"):
@@ -61,6 +64,7 @@ def load(spec: Mapping[str, Any], catalogue: Catalogue) -> None:
         table = dict(entry) if isinstance(entry, dict) else {}
         names[kind] = kept[kind] = table.pop("name", None)
         kept |= {f"{kind}/{names[kind]}/{key}": value for key, value in table.items()}
+    kept[f"lock/{names['domain']}"] = spec.get("lock")
     cell = f"{names['domain']}/{names['generator']}"
     kept |= {f"steps/{cell}": spec.get("steps"), f"guidance/{cell}": names["guidance"]}
     asked = spec.get("rewards") if isinstance(spec.get("rewards"), dict) else {}
@@ -136,6 +140,15 @@ def _guidance(catalogue: Catalogue, cell: Mapping[str, Any], rewards: Mapping[st
     if flat and steering:
         st.caption(f"{', '.join(steering)} needs gradients, and {', '.join(flat)} has none.")
     return {"name": name} | _parameters(catalogue, "guidance", name, {})
+
+
+def _lock(domain: str) -> dict[str, Any]:
+    """The lock of a run that was loaded, which can be left out; it is given on the command line."""
+    lock = _memory().get(f"lock/{domain}")
+    if not lock:
+        return {}
+    words = ", ".join(f"{key} {value}" for key, value in lock.items())
+    return {"lock": lock} if _kept(st.toggle, f"Hold {words}", f"hold/{domain}", True) else {}
 
 
 def _numbers(cell: Mapping[str, Any]) -> dict[str, Any]:

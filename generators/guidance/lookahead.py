@@ -7,7 +7,6 @@ and a move that does not raise a design's own score is not made.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -26,38 +25,31 @@ class LookAhead:
 
     strength: float = 1.0
     needs_gradient: bool = True
-    predicted: bool = False
-    """Whether the score is that of `Flight.predict`, where locked sites are as the model itself would have them."""
 
     def __call__(self, flight: Flight, score: Score, rng: Noise) -> State:
         """The flight's x, moved where that raises the score of its look-ahead. Raises for scores without gradient."""
-        look = flight.predict if self.predicted else flight.finish
-        before, gradient = _climb(flight.x, look, score)
+        before, gradient = _climb(flight, score)
         length = self.strength * flight.dt
         moved = flight.move(flight.x, {name: length * part for name, part in _unit(gradient).items()})
-        better = score(look(moved)) > before
+        better = score(flight.finish(moved)) > before
         return {
             name: torch.where(better.reshape(-1, *[1] * (value.ndim - 1)), moved[name], value)
             for name, value in flight.x.items()
         }
 
 
-def build(strength: float = 1.0, predicted: bool = False) -> LookAhead:
-    """Guidance of a given strength, in units of the generator's coordinates per unit of time.
-
-    With a lock, and `predicted`, a score such as motif_rmsd draws the others to where the model itself would have what
-    is locked.
-    """
+def build(strength: float = 1.0) -> LookAhead:
+    """Guidance of a given strength, in units of the generator's coordinates per unit of time."""
     if not 0 <= strength <= STRONGEST:
         raise GeneratorError(f"strength is {strength}; it must be from 0 to {STRONGEST:g}")
-    return LookAhead(strength, predicted=predicted)
+    return LookAhead(strength)
 
 
-def _climb(x: State, look: Callable[[State], State], score: Score) -> tuple[Tensor, State]:
+def _climb(flight: Flight, score: Score) -> tuple[Tensor, State]:
     """The score (B,) of the look-ahead and its gradient by x."""
     with torch.enable_grad():
-        leaves = {name: value.detach().requires_grad_() for name, value in x.items()}
-        value = score(look(leaves))
+        leaves = {name: value.detach().requires_grad_() for name, value in flight.x.items()}
+        value = score(flight.finish(leaves))
         if not value.requires_grad:
             raise GeneratorError("guidance=lookahead needs rewards with a gradient; use guidance=free with these")
         parts = torch.autograd.grad(value.sum(), list(leaves.values()))

@@ -136,22 +136,18 @@ class RiemannianMeanFlow:
     def _flight(self, x: Points, mask: Tensor, s: float, t: float, lock: Lock | None) -> Flight:
         geometry = self.flow_map.geometry
 
-        def end(y: Points) -> Points:
-            """One jump to time 1."""
-            y = y if lock is None else lock.numb(y)
-            return _ahead(geometry, y, self._velocity(y, mask, s, 1.0), s)
-
         def finish(y: Points) -> State:
-            """The same with locked sites at their values."""
-            free = end(y)
-            return geometry.state(free if lock is None else lock.onto(free, mask), mask)
+            """One jump to time 1, with locked sites at their values."""
+            y = y if lock is None else lock.numb(y)
+            end = _ahead(geometry, y, self._velocity(y, mask, s, 1.0), s)
+            return geometry.state(end if lock is None else lock.onto(end, mask), mask)
 
         def move(y: Points, v: Points) -> Points:
             """All sites but locked ones."""
             moved = geometry.move(y, v, mask)
             return moved if lock is None else lock.still(y, moved)
 
-        return Flight(x, s, t - s, finish, move, predict=lambda y: geometry.state(end(y), mask))
+        return Flight(x, s, t - s, finish, move)
 
     def _lock(self, given: State) -> Lock:
         there = {name: value.to(self._device) for name, value in given.items()}

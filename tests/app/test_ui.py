@@ -171,6 +171,28 @@ def test_a_reload_comes_back_to_the_run_and_to_what_was_asked(home: Path, found:
     assert {**again.spec, "batch": 0} == {**first.spec, "batch": 0}
 
 
+def test_a_lock_stays_with_what_was_asked_until_it_is_left_out(home: Path, found: Catalogue) -> None:
+    lock = {"text": "TATAAA", "at": [61]}
+    made(home, found, [(0.5, 0.5)], lock=lock)
+    app = opened(run="one")
+    (held,) = [toggle for toggle in app.toggle if toggle.label.startswith("Hold ")]
+    assert held.label == "Hold text TATAAA, at [61]"
+    click(app, "Generate")
+    assert Run.find(app.query_params["run"]).spec["lock"] == lock
+    next(toggle for toggle in app.toggle if toggle.label.startswith("Hold ")).set_value(False).run()
+    click(app, "Generate")
+    assert "lock" not in Run.find(app.query_params["run"]).spec
+
+
+def test_sequences_are_asked_for_where_there_are_any(home: Path, found: Catalogue) -> None:
+    app = opened()
+    assert "Sequences for each design" not in [number.label for number in app.number_input]
+    app.selectbox[0].set_value("protein").run()
+    next(number for number in app.number_input if number.label == "Sequences for each design").set_value(3).run()
+    click(app, "Generate")
+    assert Run.find(app.query_params["run"]).spec["sequences"] == 3
+
+
 @pytest.mark.parametrize("seed", ["", "many", "-1", "9" * 20, "1.5"])
 def test_a_wrong_value_is_one_line_and_makes_no_run(home: Path, seed: str) -> None:
     app = opened()

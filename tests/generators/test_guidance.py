@@ -60,25 +60,6 @@ def test_a_score_without_gradient_is_refused_with_the_remedy() -> None:
         sample(lookahead.build(1.0), lambda state: first_letter(state).detach())
 
 
-def test_the_prediction_of_locked_sites_can_be_climbed() -> None:
-    """Where sites are locked, their own values score the same whatever is done; what the model would have there not."""
-    lock = {"base": torch.eye(4)[torch.zeros(1, 6, dtype=torch.long)], "mask": torch.arange(6)[None] < 2}
-    generator = shaken(LETTERS)
-
-    def locked_letter(state: State) -> torch.Tensor:
-        return state["base"][:, :2, 0].mean(-1)
-
-    found = {}
-    for predicted in (None, False, True):
-        steering = (None, None) if predicted is None else (locked_letter, lookahead.build(1.0, predicted))
-        found[predicted] = generator.sample(20, 4, *steering, DesignNoise(0, range(20)), lambda step: None, lock)[
-            "base"
-        ]
-    assert torch.equal(found[None], found[False])
-    assert not torch.allclose(found[None][:, 2:], found[True][:, 2:], atol=1e-3)
-    assert torch.equal(found[True][:, :2], lock["base"][:, :2].expand(20, -1, -1))
-
-
 @pytest.mark.parametrize("strength", [-1.0, float("nan")])
 def test_a_bad_strength_is_refused(strength: float) -> None:
     with pytest.raises(GeneratorError, match="strength"):
