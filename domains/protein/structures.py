@@ -2,7 +2,10 @@
 
 Of a file only the first model is read and, of alternate locations, the one with the highest occupancy. Residues other
 than the 20 (selenomethionine and the like) are X where they are bonded to the chain; ligands, water, nucleic acids and
-side chains are left out. A blank chain id is read as A.
+side chains are left out. A missing O is put where the peptide plane has it. A blank chain id is read as A.
+
+A .pdb file has one column for the chain and four for numbers. A chain that they do not hold is A there, its residues
+count from 1, and remarks tell which ids they stand for; `read` gives those back.
 """
 
 from __future__ import annotations
@@ -25,14 +28,20 @@ from Bio.PDB.StructureBuilder import StructureBuilder
 
 from domains import files
 from domains.base import DesignError
-from domains.protein.residues import ATOMS, MOST_BYTES, NAMES, NUMBER, UNKNOWN, C, N, Protein
+from domains.protein import geometry
+from domains.protein.residues import ATOMS, MOST_BYTES, NAMES, NUMBER, UNKNOWN, O, Protein
 
 SUFFIXES = (".pdb", ".cif")
 MOST_RESIDUES = 9999
+_FRAME = ATOMS[:3]
+_LONGEST_ID = 4
 _BONDED = 2.0
 """A residue that is not one of the 20 belongs to the chain when C and N of it and a neighbour are this close."""
 _LETTERS = {name: letter for letter, name in NAMES.items()}
 _REMARK = "REMARK 999 FORESHAPE "
+_AUTHOR = "REMARK 999 AUTHOR "
+"""Begins the lines with the author's chain and numbers, `1=10001;`, where the columns of a .pdb file hold others."""
+_STAND_IN = "A"
 _CATEGORY = "_foreshape.provenance"
 _PDB_WIDTH = 80
 _PDB_COORDINATES = (-999.999, 9999.999)
@@ -41,7 +50,8 @@ _PDB_NUMBERS = (-999, 9999)
 
 def read(path: Path) -> Protein:
     """The only protein chain in a file; `DesignError` names the residue that lacks an atom, or the broken line."""
-    chains = {chain.id: found for chain in model(path) if (found := _residues(chain, path))}
+    kind, text = _suffix(path), files.read_text(path, MOST_BYTES, "structure")
+    chains = {chain.id: found for chain in _parsed(path, kind, text) if (found := _residues(chain, path, text))}
     if len(chains) != 1:
         raise DesignError(
             f"{path} has {len(chains)} protein chains{': ' if chains else ''}{', '.join(chains):.60}; "
@@ -53,22 +63,40 @@ def read(path: Path) -> Protein:
 
 def model(path: Path) -> Iterable[Chain]:
     """The chains of the first model in a PDB or mmCIF file; `DesignError` for any other file."""
-    kind, text = _suffix(path), files.read_text(path, MOST_BYTES, "structure")
+    return _parsed(path, _suffix(path), files.read_text(path, MOST_BYTES, "structure"))
+
+
+def _parsed(path: Path, kind: str, text: str) -> Iterable[Chain]:
     parser = MMCIFParser(QUIET=True) if kind == ".cif" else PDBParser(QUIET=True, PERMISSIVE=False)
     try:
         found: Iterable[Chain] = next(iter(parser.get_structure("file", io.StringIO(text))), ())
     except Exception as error:  # Biopython's parsers raise whatever their internals raise on a broken file
         why = textwrap.shorten(f"{type(error).__name__}: {error}", 120)
         raise DesignError(f"{path} cannot be read as {kind} ({why}); export it again") from error
+    author = _remarks(text, _AUTHOR) if kind == ".pdb" else {}
+    for chain in [chain for chain in found if chain.id == _STAND_IN] if author else ():
+        _rename(chain, author, path)
     return found
+
+
+def _rename(chain: Chain, author: Mapping[str, str], path: Path) -> None:
+    """Give a chain of stand-ins and its residues the author's ids."""
+    residues = list(chain)
+    ids = [(residue.id[0], *_split(author.get(_number(residue), _number(residue)))) for residue in residues]
+    if len(set(ids)) != len(ids):
+        raise DesignError(f"{path}: the lines {_AUTHOR.strip()} give one number to two residues; remove those lines")
+    for i, residue in enumerate(residues):  # out of the way, for no two may have one id
+        residue.id = ("_", i, " ")
+    for residue, (kind, value, insertion) in zip(residues, ids, strict=True):
+        residue.id = (kind, value, insertion or " ")
+    chain.id = author.get("chain", chain.id)
 
 
 def provenance(path: Path) -> dict[str, str]:
     """What `write` was told about the design in a file; empty for a file that came from elsewhere."""
     kind, text = _suffix(path), files.read_text(path, MOST_BYTES, "chain")
     if kind == ".pdb":
-        lines = (line for line in text.splitlines() if line.startswith(_REMARK))
-        return files.unpack_lines(line[len(_REMARK) :].rstrip() for line in lines)
+        return _remarks(text, _REMARK)
     try:
         packed = MMCIF2Dict(io.StringIO(text)).get(_CATEGORY, [""])
     except Exception as error:  # as in `read`
@@ -79,7 +107,7 @@ def provenance(path: Path) -> dict[str, str]:
 def write(design: Protein, path: Path, told: Mapping[str, str]) -> None:
     """Write one chain in the format of the suffix; `DesignError`, and no file, for what that cannot hold."""
     kind = _suffix(path)
-    _check(design, kind)
+    _check(design)
     text = _pdb(design, told) if kind == ".pdb" else _mmcif(design, told, files.name(path))
     files.write_text(path, text)
 
@@ -94,25 +122,45 @@ def _suffix(path: Path) -> str:
     return suffix
 
 
-def _residues(chain: Chain, path: Path) -> list[Residue]:
+def _remarks(text: str, prefix: str) -> dict[str, str]:
+    """What the remarks of a PDB file with this prefix say."""
+    lines = (line for line in text.splitlines() if line.startswith(prefix))
+    return files.unpack_lines(line[len(prefix) :].rstrip() for line in lines)
+
+
+def _residues(chain: Chain, path: Path, text: str) -> list[Residue]:
     """The residues of a chain that are protein, in the file's order."""
-    kept = [residue for residue in chain if _is_amino_acid(residue, chain, path)]
+    kept = [residue for residue in chain if _is_amino_acid(residue, chain, path, text)]
     if not any(residue.id[0] == " " for residue in kept):
         return []
-    places = np.array([[residue[atom].coord for atom in ATOMS] for residue in kept], dtype=np.float64)
-    bonded = np.linalg.norm(places[1:, N] - places[:-1, C], axis=-1) < _BONDED
+    bonded = _bonded(kept)
     either = np.concatenate([bonded, [False]]) | np.concatenate([[False], bonded])
     return [residue for residue, joined in zip(kept, either.tolist(), strict=True) if joined or residue.id[0] == " "]
 
 
-def _is_amino_acid(residue: Residue, chain: Chain, path: Path) -> bool:
-    missing = [atom for atom in ATOMS if atom not in residue]
+def _bonded(some: list[Residue]) -> np.ndarray:
+    """(n - 1,) whether each residue and the next are joined by a peptide bond."""
+    ends = [np.array([residue[atom].coord for residue in some], dtype=np.float64) for atom in ("N", "C")]
+    found: np.ndarray = np.linalg.norm(ends[0][1:] - ends[1][:-1], axis=-1) < _BONDED
+    return found
+
+
+def _is_amino_acid(residue: Residue, chain: Chain, path: Path, text: str) -> bool:
+    missing = [atom for atom in _FRAME if atom not in residue]
     if missing and residue.id[0] == " " and ("CA" in residue or residue.get_resname() in _LETTERS):
+        where = _line(next(iter(residue)).serial_number, text)
         raise DesignError(
-            f"{path}: residue {residue.get_resname()} {chain.id}:{_number(residue)} lacks {', '.join(missing)}; "
-            f"a backbone has {', '.join(ATOMS)} in each; add them or leave it out"
+            f"{path}{where}: residue {residue.get_resname()} {chain.id}:{_number(residue)} lacks "
+            f"{', '.join(missing)}; a backbone has {', '.join(_FRAME)} in each; add them or leave it out"
         )
     return not missing
+
+
+def _line(serial: int, text: str) -> str:
+    """Where in a file the atom with this serial number is; empty where that cannot be told."""
+    wanted = re.compile(rf"(ATOM|HETATM) *{serial}\b")
+    lines = (number for number, line in enumerate(text.splitlines(), 1) if wanted.match(line))
+    return next((f", line {number}" for number in lines), "")
 
 
 def _number(residue: Residue) -> str:
@@ -120,21 +168,29 @@ def _number(residue: Residue) -> str:
 
 
 def _protein(chain: str, found: list[Residue], path: Path) -> Protein:
-    backbone = np.array([[residue[atom].coord for atom in ATOMS] for residue in found], dtype=np.float64)
     names = [residue.get_resname() if residue.id[0] == " " else "" for residue in found]
     letters = "".join(_LETTERS.get(name, UNKNOWN) for name in names)
     try:
-        return Protein(letters, backbone, chain.strip() or "A", tuple(_number(residue) for residue in found))
+        numbers = tuple(_number(residue) for residue in found)
+        return Protein(letters, _backbone(found), chain.strip() or _STAND_IN, numbers)
     except DesignError as error:
         raise DesignError(f"{path}: {error}") from error
 
 
-def _check(design: Protein, kind: str) -> None:
-    longest_id = 1 if kind == ".pdb" else 4
-    if not re.fullmatch(rf"[A-Za-z0-9]{{1,{longest_id}}}", design.chain):
-        raise DesignError(
-            f"chain {design.chain!r:.40}; a {kind} file takes 1 to {longest_id} letters or digits; rename the chain"
-        )
+def _backbone(found: list[Residue]) -> np.ndarray:
+    """Atoms N, CA, C, O (n, 4, 3); an O that is missing lies in the peptide plane."""
+    frames = np.array([[residue[atom].coord for atom in _FRAME] for residue in found], dtype=np.float64)
+    breaks = np.flatnonzero(~_bonded(found)) + 1
+    backbone = geometry.with_oxygens(frames, np.diff(np.concatenate([[0], breaks, [len(found)]])))
+    for atoms, residue in zip(backbone, found, strict=True):
+        if "O" in residue:
+            atoms[O] = residue["O"].coord
+    return backbone
+
+
+def _check(design: Protein) -> None:
+    if not re.fullmatch(rf"[A-Za-z0-9]{{1,{_LONGEST_ID}}}", design.chain):
+        raise DesignError(f"chain {design.chain!r:.40}; it has 1 to {_LONGEST_ID} letters or digits; rename the chain")
     if not 1 <= len(design) <= MOST_RESIDUES:
         raise DesignError(f"{len(design)} residues; a file holds 1 to {MOST_RESIDUES}; cut the chain")
     strange = [letter for letter in design.letters if letter not in NAMES]
@@ -143,8 +199,6 @@ def _check(design: Protein, kind: str) -> None:
     twice = len(design.numbers) - len(set(design.numbers))
     if twice:
         raise DesignError(f"{twice} residue numbers occur twice; each residue has its own; number them again")
-    if kind == ".pdb":
-        _check_columns(design)
     design.atoms()
 
 
@@ -156,23 +210,33 @@ def _check_columns(design: Protein) -> None:
             f"residue {design.numbers[far[0]]} is outside {least} to {most} A, which a .pdb file holds; "
             f"move the chain to the origin, or write .cif"
         )
-    for number in design.numbers:
-        if not _PDB_NUMBERS[0] <= _split(number)[0] <= _PDB_NUMBERS[1]:
-            raise DesignError(f"residue number {number}; a .pdb file holds -999 to 9999; number again, or write .cif")
 
 
 def _split(number: str) -> tuple[int, str]:
-    """Number and insertion code."""
+    """Number and insertion code; `DesignError` for what is none."""
     match = NUMBER.fullmatch(number)
-    assert match  # Protein has seen to it
+    if not match:
+        raise DesignError(f"residue number {number!r:.40}; it is a whole number and at most a letter, as 52A")
     return int(match[1]), match[2]
+
+
+def _in_columns(design: Protein) -> tuple[Protein, dict[str, str]]:
+    """The chain with ids that a .pdb file has columns for, and what they stand for where they are not its own."""
+    least, most = _PDB_NUMBERS
+    if len(design.chain) == 1 and all(least <= _split(number)[0] <= most for number in design.numbers):
+        return design, {}
+    stand_in = Protein(design.letters, design.atoms(), _STAND_IN)
+    return stand_in, {"chain": design.chain} | dict(zip(stand_in.numbers, design.numbers, strict=True))
 
 
 def _pdb(design: Protein, told: Mapping[str, str]) -> str:
     """Some programs refuse a file without HEADER and CRYST1 (a unit cube: no crystal), or UNK without SEQRES."""
-    remarks = files.pack_lines(told, _PDB_WIDTH - len(_REMARK))
+    _check_columns(design)
+    design, author = _in_columns(design)
+    remarks = [_REMARK + line for line in files.pack_lines(told, _PDB_WIDTH - len(_REMARK))]
+    remarks += [_AUTHOR + line for line in files.pack_lines(author, _PDB_WIDTH - len(_AUTHOR))]
     crystal = f"CRYST1{1:9.3f}{1:9.3f}{1:9.3f}{90:7.2f}{90:7.2f}{90:7.2f} P 1{'1':>13}"
-    head = ["HEADER    PROTEIN", *(_REMARK + line for line in remarks), *_seqres(design), crystal]
+    head = ["HEADER    PROTEIN", *remarks, *_seqres(design), crystal]
     writer, atoms = PDBIO(), io.StringIO()
     writer.set_structure(_structure(design))
     writer.save(atoms)

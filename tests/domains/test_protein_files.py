@@ -40,16 +40,66 @@ AWKWARD = [
     Protein("AA", _chain(2) * 0 + [9999.999, -999.999, -0.0004], "A", ("-999", "0")),
 ]
 """One residue, every letter, a gap, insertion codes, the ends of the columns."""
+BEYOND = [
+    Protein("AAAX", _chain(4), "AB", ("52", "52A", "52B", "9999")),
+    Protein("AAA", _chain(3), "A", ("-1000", "-5", "10001B")),
+    Protein("A" * 21, _chain(21), "H7xQ", tuple(map(str, range(99_990, 100_011)))),
+]
+"""Chains and numbers that a .pdb file has no columns for."""
 
 
 @pytest.mark.parametrize("suffix", FRAMES.suffixes)
-@pytest.mark.parametrize("design", AWKWARD)
+@pytest.mark.parametrize("design", AWKWARD + BEYOND)
 def test_reading_undoes_writing(tmp_path: Path, suffix: str, design: Protein) -> None:
     path = tmp_path / f"d{suffix}"
     FRAMES.write(design, path, {"seed": "7"})
     assert FRAMES.read(path) == design
     assert FRAMES.provenance(path) == {"seed": "7"}
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("design", AWKWARD + BEYOND)
+def test_ids_live_through_every_format(tmp_path: Path, design: Protein) -> None:
+    """From PDB to a design, from there to mmCIF, and back to PDB."""
+    there = design
+    for name in ("a.pdb", "b.cif", "c.pdb", "d.cif"):
+        FRAMES.write(there, tmp_path / name, {})
+        there = FRAMES.read(tmp_path / name)
+    assert there == design
+
+
+@pytest.mark.parametrize("design", BEYOND)
+def test_a_pdb_file_without_room_for_ids_is_read_by_others_and_says_what_is_what(tmp_path: Path, design) -> None:
+    FRAMES.write(design, tmp_path / "d.pdb", {"seed": "7"})
+    ((chain,),) = gemmi.read_structure(str(tmp_path / "d.pdb"))
+    assert [(chain.name, str(residue.seqid)) for residue in chain] == [("A", str(i + 1)) for i in range(len(design))]
+    text = (tmp_path / "d.pdb").read_text()
+    assert f"REMARK 999 AUTHOR chain={design.chain};" in text
+    assert f"REMARK 999 AUTHOR 1={design.numbers[0]};" in text
+    (tmp_path / "d.pdb").write_text(text.replace(f" 2={design.numbers[1]};", f" 2={design.numbers[0]};"))
+    with pytest.raises(DesignError, match="one number to two residues; remove those lines"):
+        FRAMES.read(tmp_path / "d.pdb")
+
+
+def test_residues_are_picked_by_the_ids_that_a_pdb_file_has_no_room_for(tmp_path: Path) -> None:
+    FRAMES.write(BEYOND[2], tmp_path / "d.pdb", {})
+    held = FRAMES.locked(file=str(tmp_path / "d.pdb"), residues="H7xQ:99995-H7xQ:99999", at=[3])
+    assert held["mask"][0].nonzero()[:, 0].tolist() == [2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("suffix", FRAMES.suffixes)
+def test_a_missing_oxygen_is_put_in_the_peptide_plane(tmp_path: Path, suffix: str) -> None:
+    """Before a residue, before a gap, and at the end."""
+    structure = _foreign("ALA GLY ALA VAL LEU ALA ALA ALA")
+    del structure[0][0][3]
+    for number in (41, 42, 47):
+        _without("O", number)(structure)
+    _save(structure, tmp_path / f"d{suffix}")
+    found = FRAMES.read(tmp_path / f"d{suffix}")
+    assert found.numbers == ("40", "41", "42", "44", "45", "46", "47")
+    np.testing.assert_allclose(found.atoms()[1], _chain(8)[1], atol=2e-3)
+    carbonyl = np.linalg.norm(found.atoms()[:, 3] - found.atoms()[:, 2], axis=-1)
+    np.testing.assert_allclose(carbonyl, geometry.C_O, atol=2e-3)
 
 
 @pytest.mark.parametrize("suffix", FRAMES.suffixes)
@@ -237,7 +287,7 @@ def _ligands_only(structure: gemmi.Structure) -> None:
     ("change", "words"),
     [
         (_without("CA", 40), "residue ALA B:40 lacks CA"),
-        (_without("O", 41), "residue GLY B:41 lacks O; a backbone has N, CA, C, O"),
+        (_without("N", 41), r"line \d+: residue GLY B:41 lacks N; a backbone has N, CA, C in each"),
         (_second_chain, "has 2 protein chains: B, C; one is read"),
         (_ligands_only, "has 0 protein chains; one is read"),
     ],
@@ -261,7 +311,7 @@ GOOD = "ATOM      1  CA  ALA A   1      11.000  12.000  13.000  1.00  0.00      
     [
         ("d.pdb", "", "has 0 protein chains|cannot be read"),
         ("d.pdb", "hello\n", "has 0 protein chains|cannot be read"),
-        ("d.pdb", GOOD, "ALA A:1 lacks N, C, O"),
+        ("d.pdb", GOOD, "d.pdb, line 1: residue ALA A:1 lacks N, C;"),
         ("d.pdb", GOOD.replace("11.000", "   nan"), "lacks"),
         ("d.pdb", GOOD.replace("11.000", "x1.000"), "at line 1"),
         ("d.pdb", GOOD[:50], "at line 1"),
@@ -312,11 +362,8 @@ def _with(letters: str = "AA", shift: float = 0, chain: str = "A", numbers: tupl
         (Protein("A" * 10000, np.zeros((10000, 4, 3))), "d.cif", "10000 residues; a file holds 1 to 9999"),
         (_with(shift=10000), "d.pdb", "residue 1 is outside -999.999 to 9999.999"),
         (_with(shift=-1002), "d.pdb", "residue 1 is outside"),
-        (_with(chain="AB"), "d.pdb", "chain 'AB'; a .pdb file takes 1 to 1"),
         (_with(chain="ABCDE"), "d.cif", "1 to 4 letters"),
         (_with(chain=" "), "d.cif", "chain ' '"),
-        (_with(numbers=("1", "10000")), "d.pdb", "residue number 10000; .* -999 to 9999"),
-        (_with(numbers=("-1000", "2")), "d.pdb", "residue number -1000"),
         (_with(numbers=("5A", "5A")), "d.cif", "occur twice"),
         (_with("AB"), "d.pdb", "letter 'B'"),
         (_with(), "d.ent", r"ends in '.ent'"),
