@@ -12,8 +12,9 @@ from app.spec import Choice
 from data import checkpoints
 from data.errors import InputError
 from data.noise import StepNoise, stable_seed
+from data.space import Space
 from domains.base import Domain
-from generators.base import Generator
+from generators.base import Generator, Resizable
 
 READY, UNTRAINED, PLANNED = "ready", "no checkpoint", "planned"
 
@@ -55,13 +56,22 @@ def checkpoint(domain_name: str, generator: Choice, wanted: str, built: Domain[A
 def ready(generator: Choice, built: Domain[Any], folder: Path | None, seed: int, device: torch.device) -> Generator:
     """A generator that can draw: loaded from its checkpoint, or shown batches of the corpus."""
     if folder is not None:
-        loaded: Generator = plugins.load_generator(generator.name, folder, device)
-        return loaded
+        return loaded(generator.name, folder, built.space, device)
     made: Generator = plugins.build("generator", generator.name, generator.parameters, built.space)
     corpus, rng = built.encode(built.corpus("train")), StepNoise(stable_seed("corpus", seed))
     rows = (rng.fork(k).integers(len(corpus["mask"]), BATCH) for k in range(made.steps))
     made.fit(({name: value[row] for name, value in corpus.items()} for row in rows), rng, lambda step, losses: None)
     return made.to(device)
+
+
+def loaded(generator: str, folder: Path, space: Space, device: torch.device) -> Generator:
+    """A trained generator for the lengths of a space; raises `InputError` where it has one length of its own."""
+    found: Generator = plugins.load_generator(generator, folder, device)
+    if found.space != space:
+        if not isinstance(found, Resizable):
+            raise InputError(f"{folder.name} is for {found.space}, not {space}; give that length")
+        found.resize(space)
+    return found
 
 
 BATCH = 64

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from app import cells, devices, plugins
+from app import cells, devices
 from app.goals import TWIN, goals
 from app.service import Progress, batches
 from app.spec import EvaluateSpec
@@ -87,7 +87,7 @@ def _contestants(spec: EvaluateSpec, domain: Domain[Any]) -> list[tuple[str, int
     found = [(spec.generator.name, steps, ours) for steps in spec.steps]
     twin = f"{spec.domain.name}-{spec.generator.name}-{TWIN}"
     if spec.checkpoint == "auto" and twin in checkpoints.names():
-        theirs = plugins.load_generator(spec.generator.name, checkpoints.find(twin, domain.space), device)
+        theirs = cells.loaded(spec.generator.name, checkpoints.find(twin, domain.space), domain.space, device)
         found += [(TWIN, steps, theirs) for steps in spec.twin_steps]
     return found
 

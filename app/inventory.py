@@ -18,7 +18,7 @@ from data.errors import InputError
 from data.noise import DesignNoise
 from data.space import Space
 from data.store import home
-from domains.base import Domain, Sequenced
+from domains.base import Domain, Lockable, Sequenced
 from generators.base import Guidance
 from rewards.base import Differentiable, Reward
 
@@ -105,6 +105,7 @@ def _cell(domain: str, generator: str) -> dict[str, Any]:
         "guidance": _guidances(plugins.returned("generator", generator)),
         "trained": cells.is_trained(generator),
         "sequenced": isinstance(built, Sequenced),
+        "lock": _lock(built, plugins.returned("generator", generator)),
         "preset": composed("generate", [f"domain={domain}", f"generator={generator}"]),
     }
 
@@ -121,6 +122,14 @@ def _rewards(domain_name: str, domain: Domain[Any]) -> list[dict[str, Any]]:
         if reward is not None and domain_name in reward.domains:
             found.append({"name": name, "differentiable": isinstance(reward, Differentiable)})
     return found
+
+
+def _lock(domain: Domain[Any], generator: Any) -> dict[str, str]:
+    """Annotation of each parameter of a lock; empty where the domain or the generator can hold nothing."""
+    if not isinstance(domain, Lockable) or not hasattr(generator, "check_lock"):
+        return {}
+    parameters = inspect.signature(domain.locked).parameters
+    return {name: inspect.formatannotation(each.annotation).strip("'") for name, each in parameters.items()}
 
 
 def _guidances(generator: Any) -> list[dict[str, Any]]:

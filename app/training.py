@@ -41,7 +41,7 @@ def train(spec: TrainSpec, progress: Progress) -> Path:
     torch.set_num_threads(spec.threads)
     generator = plugins.build("generator", spec.generator.name, spec.generator.parameters, domain.space).to(device)
     folder = Path(spec.out) if spec.out else home() / "training" / f"{spec.domain.name}-{spec.generator.name}"
-    begin = checkpoints.find(spec.start, domain.space) if spec.start else None
+    begin = checkpoints.find(spec.start, domain.space, any_length=True) if spec.start else None
     if begin is not None and isinstance(generator, Resumable):
         generator.begin_from(begin)
     keeper = Keeper(folder, spec, generator, progress)

@@ -5,6 +5,7 @@ A domain *declares* a `Space`; a generator decides which geometry its factors ha
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -66,6 +67,15 @@ class Angle:
 class Rotation:
     """One rotation of space per site, as a row-major 3 x 3 matrix."""
 
+    body: tuple[tuple[float, float, float], ...] = ()
+    """Points that turn with a site, along its own axes: from its place, and in the unit of places, if it has one."""
+
+    def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "body", tuple((float(x), float(y), float(z)) for x, y, z in self.body))
+        except (TypeError, ValueError):
+            raise SpaceError(f"body is {self.body!r:.100}; it must be points of three numbers") from None
+
     @property
     def width(self) -> int:
         """Numbers per site."""
@@ -78,12 +88,15 @@ _FACTORS: dict[str, type[Factor]] = {kind.__name__: kind for kind in (Categorica
 
 @dataclass(frozen=True)
 class Space:
-    """At most `length` sites, each carrying every factor; factors are in the order of their names."""
+    """`shortest` to `length` sites, each carrying every factor; factors are in the order of their names."""
 
     length: int
     factors: Mapping[str, Factor]
+    shortest: int = 1
 
     def __post_init__(self) -> None:
+        if not 1 <= self.shortest <= self.length:
+            raise SpaceError(f"shortest is {self.shortest}; it must be from 1 to the length, {self.length}")
         # The order decides where a network finds a factor, and a `config.json` does not keep the order it was given.
         object.__setattr__(self, "factors", dict(sorted(self.factors.items())))
         for name, factor in self.factors.items():
@@ -111,7 +124,9 @@ class Space:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, as kept in a checkpoint's `config.json`."""
         factors = {name: {"kind": type(factor).__name__} | asdict(factor) for name, factor in self.factors.items()}
-        return {"length": self.length, "factors": factors}
+        shortest = {"shortest": self.shortest} if self.shortest > 1 else {}
+        plain: dict[str, Any] = json.loads(json.dumps({"length": self.length, "factors": factors} | shortest))
+        return plain
 
     @staticmethod
     def from_dict(plain: Mapping[str, Any]) -> Space:
@@ -121,13 +136,14 @@ class Space:
             for name, fields in plain["factors"].items():
                 arguments = dict(fields)
                 factors[name] = _FACTORS[arguments.pop("kind")](**arguments)
-            length = plain["length"]
-            if not isinstance(length, int) or length < 1:
-                raise ValueError(f"length is {length!r:.40}")
-            return Space(length, factors)
+            length, shortest = plain["length"], plain.get("shortest", 1)
+            if not all(isinstance(number, int) and number >= 1 for number in (length, shortest)):
+                raise ValueError(f"length is {length!r:.40}, shortest {shortest!r:.40}")
+            return Space(length, factors, shortest)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise SpaceError(f"not the description of a space: {plain!r:.200} ({error})") from error
 
     def __str__(self) -> str:
         kinds = (f"{name}: {type(factor).__name__}({factor.width})" for name, factor in self.factors.items())
-        return f"{self.length} x ({', '.join(kinds)})"
+        length = self.length if self.shortest == 1 else f"{self.shortest} to {self.length}"
+        return f"{length} x ({', '.join(kinds)})"

@@ -127,6 +127,14 @@ class Holding(Generator, Protocol):
 
 
 @runtime_checkable
+class Resizable(Generator, Protocol):
+    """A generator that has learned designs of several lengths; asked for with `isinstance`."""
+
+    def resize(self, space: Space) -> None:
+        """Draw designs of the lengths of `space`; raises `GeneratorError` where it has learned none such."""
+
+
+@runtime_checkable
 class Diagnosed(Protocol):
     """A generator that can say how far it is from laws that an exact one would keep; asked for with `isinstance`."""
 

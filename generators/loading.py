@@ -56,7 +56,11 @@ def take_weights(ours: nn.Module, folder: Path, what: str, free: Collection[str]
             raise GeneratorError(
                 f"{folder} has {key}={value!r:.100}, not {mine.config[key]!r:.100}; give generator.{key} as it has it"
             )
-    ours.load_state_dict(theirs.state_dict())
+    try:
+        ours.load_state_dict(theirs.state_dict())
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())
+        raise GeneratorError(f"the weights of {folder} do not fit ({reason:.300}); give another checkpoint") from error
 
 
 def settings(path: Path, kind: type) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the training of every network here has in common: AdamW, warm-up and cosine decay, an average of the weights."""
+"""What the training of every network here has in common: optimiser, warm-up, cosine decay, average of the weights."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel
 
 from generators.base import GeneratorError
+from generators.muon import Muon
 
 Tensors = tuple[Tensor, ...] | list[Tensor]
+OPTIMISERS = ("adamw", "muon")
+WIDE = 64
+"""Muon is for matrices with so many rows and columns; narrower ones, such as those at the end, are AdamW's."""
 Limits = dict[str, tuple[float, float]]
 """Name of a number -> the least and the most that it may be."""
 
@@ -35,12 +39,17 @@ class Rates:
     weight_decay: float = 0.01
     decay: float = 0.999
     """Of the moving average, per step; at step k no more than (1 + k) / (10 + k)."""
+    optimiser: str = "adamw"
+    """`adamw`, or `muon` for the wide matrices of linear layers and AdamW for what else there is."""
 
     def __post_init__(self) -> None:
         for name, (least, most) in self.limits.items():
             value = getattr(self, name)
             if not least <= value <= most:
                 raise GeneratorError(f"recipe.{name} is {value}; it must be from {least:g} to {most:g}")
+        if self.optimiser not in OPTIMISERS:
+            wanted = ", ".join(OPTIMISERS)
+            raise GeneratorError(f"recipe.optimiser is {self.optimiser!r:.50}; it must be one of {wanted}")
 
 
 class Descent:
@@ -49,10 +58,13 @@ class Descent:
     def __init__(self, network: nn.Module, rates: Rates, **adamw: Any) -> None:
         self.network, self.rates, self.step = network, rates, 0
         self._average = AveragedModel(network, multi_avg_fn=self._mix)
-        self._optimiser = torch.optim.AdamW(
-            network.parameters(), lr=rates.learning_rate, weight_decay=rates.weight_decay, **adamw
-        )
-        self._schedule = torch.optim.lr_scheduler.LambdaLR(self._optimiser, self._rate)
+        how: dict[str, Any] = {"lr": rates.learning_rate, "weight_decay": rates.weight_decay}
+        matrices = _matrices(network) if rates.optimiser == "muon" else []
+        others = [weight for weight in network.parameters() if not any(weight is matrix for matrix in matrices)]
+        self._optimisers: list[torch.optim.Optimizer] = [torch.optim.AdamW(others, **how, **adamw)]
+        if matrices:
+            self._optimisers.append(Muon(matrices, **how))
+        self._schedules = [torch.optim.lr_scheduler.LambdaLR(one, self._rate) for one in self._optimisers]
 
     @property
     def average(self) -> Any:
@@ -64,9 +76,10 @@ class Descent:
         if not all(map(math.isfinite, losses.values())):
             raise GeneratorError(f"training diverged at step {self.step}: {dict(losses)}; lower the learning rate")
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
-        self._optimiser.step()
-        self._optimiser.zero_grad(set_to_none=True)
-        self._schedule.step()
+        for optimiser, schedule in zip(self._optimisers, self._schedules, strict=True):
+            optimiser.step()
+            optimiser.zero_grad(set_to_none=True)
+            schedule.step()
         self._average.update_parameters(self.network)
         self.step += 1
 
@@ -81,12 +94,10 @@ class Descent:
             part.load_state_dict(state[name])
 
     def _parts(self) -> dict[str, Any]:
-        return {
-            "network": self.network,
-            "average": self._average,
-            "optimiser": self._optimiser,
-            "schedule": self._schedule,
-        }
+        parts: dict[str, Any] = {"network": self.network, "average": self._average}
+        for i, (optimiser, schedule) in enumerate(zip(self._optimisers, self._schedules, strict=True)):
+            parts |= {f"optimiser {i}": optimiser, f"schedule {i}": schedule}
+        return parts
 
     def _mix(self, average: Tensors, current: Tensors, count: Tensor | int) -> None:
         decay = min(self.rates.decay, (1 + int(count)) / (10 + int(count)))
@@ -95,6 +106,12 @@ class Descent:
     def _rate(self, step: int) -> float:
         warm = min(1.0, (step + 1) / self.rates.warm_up)
         return warm * 0.5 * (1 + math.cos(math.pi * min(1.0, step / self.rates.steps)))
+
+
+def _matrices(network: nn.Module) -> list[nn.Parameter]:
+    layers = [layer for layer in network.modules() if isinstance(layer, nn.Linear)]
+    weights = [weight for layer in layers for name, weight in layer.named_parameters() if name == "weight"]
+    return [weight for weight in weights if min(weight.shape) >= WIDE]
 
 
 def has_bfloat16(device: torch.device) -> bool:

@@ -49,7 +49,7 @@ def show(catalogue: Catalogue) -> dict[str, Any] | None:
         }
         if cell["sequenced"]:
             settings["sequences"] = _whole("Sequences for each design", "sequences", cell["preset"]["sequences"])
-        settings |= _lock(domain)
+        settings |= _lock(domain, cell["lock"])
     _not_ready(others, domain)
     return settings | numbers | {"rewards": rewards, "guidance": guidance, "checkpoint": "auto"}
 
@@ -64,7 +64,7 @@ def load(spec: Mapping[str, Any], catalogue: Catalogue) -> None:
         table = dict(entry) if isinstance(entry, dict) else {}
         names[kind] = kept[kind] = table.pop("name", None)
         kept |= {f"{kind}/{names[kind]}/{key}": value for key, value in table.items()}
-    kept[f"lock/{names['domain']}"] = spec.get("lock")
+    kept |= {f"lock/{names['domain']}/{key}": value for key, value in (spec.get("lock") or {}).items()}
     cell = f"{names['domain']}/{names['generator']}"
     kept |= {f"steps/{cell}": spec.get("steps"), f"guidance/{cell}": names["guidance"]}
     asked = spec.get("rewards") if isinstance(spec.get("rewards"), dict) else {}
@@ -142,13 +142,16 @@ def _guidance(catalogue: Catalogue, cell: Mapping[str, Any], rewards: Mapping[st
     return {"name": name} | _parameters(catalogue, "guidance", name, {})
 
 
-def _lock(domain: str) -> dict[str, Any]:
-    """The lock of a run that was loaded, which can be left out; it is given on the command line."""
-    lock = _memory().get(f"lock/{domain}")
-    if not lock:
-        return {}
-    words = ", ".join(f"{key} {value}" for key, value in lock.items())
-    return {"lock": lock} if _kept(st.toggle, f"Hold {words}", f"hold/{domain}", True) else {}
+def _lock(domain: str, parameters: Mapping[str, str]) -> dict[str, Any]:
+    """Inputs for what some sites of every design are held at; nothing where all are left empty."""
+    if parameters:
+        st.caption("Held in every design, which is made around it; leave empty for nothing.")
+    made = {
+        name: INPUTS[annotation](f"Hold {name}", f"lock/{domain}/{name}", "" if annotation == "str" else [])
+        for name, annotation in parameters.items()
+    }
+    lock = {name: value for name, value in made.items() if value}
+    return {"lock": lock} if lock else {}
 
 
 def _numbers(cell: Mapping[str, Any]) -> dict[str, Any]:
@@ -220,11 +223,18 @@ def _switch(label: str, key: str, default: Any) -> Any:
 
 def _words(label: str, key: str, default: Any) -> list[str]:
     """A list of words, typed with commas between them."""
-    start = ", ".join(str(word) for word in _remembered(key, default, (list, tuple)))
+    start = _remembered(key, default, (list, tuple, int))
+    start = ", ".join(map(str, [start] if isinstance(start, int) else start))
     typed = st.text_input(label, start, key=f"{KEPT}/{key}")
     words = [word.strip() for word in typed.split(",") if word.strip()]
     st.session_state[KEPT][key] = words
     return words
+
+
+def _places(label: str, key: str, default: Any) -> list[int | str]:
+    """Whole numbers, typed with commas between them; what is none is left as it is, to be refused by name."""
+    words = _words(label, key, default)
+    return [int(word) if word.removeprefix("-").isdecimal() else word for word in words]
 
 
 INPUTS: dict[str, Callable[[str, str, Any], Any]] = {
@@ -234,6 +244,7 @@ INPUTS: dict[str, Callable[[str, str, Any], Any]] = {
     "bool": _switch,
     "Sequence[str]": _words,
     "tuple[str, ...]": _words,
+    "Sequence[int]": _places,
 }
 """Inputs by the annotation of a parameter; one of another type is left at its default."""
 

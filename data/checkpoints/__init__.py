@@ -31,21 +31,26 @@ def names() -> list[str]:
     return sorted(here | {key.split("/")[0] for key in digests.read_manifest(MANIFEST)})
 
 
-def find(name: str, space: Space) -> Path:
-    """The folder of a shipped checkpoint by name, or of any by path, after `verify` and a comparison of spaces."""
+def find(name: str, space: Space, any_length: bool = False) -> Path:
+    """The folder of a shipped checkpoint by name, or of any by path, after `verify` and a comparison of spaces.
+
+    The lengths need not be the same with `any_length`, nor where the checkpoint has learned several and goes as far.
+    """
     folder = FOLDER / name if name in names() else Path(name)
     try:
-        there = (folder / "config.json").is_file()
+        known = (folder / "config.json").is_file()
     except (OSError, ValueError) as error:
         raise CheckpointError(f"checkpoint {name!r:.200} cannot be looked at ({error}); give a folder") from error
-    if not there:
+    if not known:
         raise CheckpointError(
             f"no checkpoint {name!r}; there are {', '.join(names()) or 'none'}, or give a folder with config.json; "
             "`foreshape train` makes one"
         )
     verify(folder)
-    found = Space.from_dict(config(folder).get("space") or {})
-    if found.to_dict() != space.to_dict():
+    there = config(folder)
+    found = Space.from_dict(there.get("space") or {})
+    fits = any_length or found == space or (bool(there.get("lengths")) and space.length <= found.length)
+    if found.factors != space.factors or not fits:
         raise CheckpointError(f"{folder.name} is for {found}; this domain wants {space}; change the parameters of one")
     return folder
 

@@ -77,16 +77,5 @@ def _chains(lengths: np.ndarray, torsions: np.ndarray) -> list[np.ndarray]:
 
 
 def from_torsions(torsions: np.ndarray) -> np.ndarray:
-    """Atoms N, CA, C (b, n, 3, 3) of ideal trans chains with phi and psi (b, n, 2).
-
-    Atom by atom from the three before (Parsons et al. 2005, J. Comput. Chem. 26, 1063).
-    """
-    batch, n, _ = torsions.shape
-    first = np.broadcast_to(geometry.IDEAL, (batch, 3, 3))
-    atoms = [first[:, i] for i in range(3)]
-    for site in range(1, n):
-        psi, phi = torsions[:, site - 1, 1], torsions[:, site, 0]
-        atoms.append(geometry.place(np.stack(atoms[-3:], axis=1), geometry.C_N, geometry.CA_C_N, psi))
-        atoms.append(geometry.place(np.stack(atoms[-3:], axis=1), geometry.N_CA, geometry.C_N_CA, np.pi))
-        atoms.append(geometry.place(np.stack(atoms[-3:], axis=1), geometry.CA_C, geometry.N_CA_C, phi))
-    return np.stack(atoms, axis=1).reshape(batch, n, 3, 3)
+    """Atoms N, CA, C (b, n, 3, 3) of ideal trans chains with phi and psi (b, n, 2)."""
+    return geometry.chains(np.concatenate([torsions, np.full_like(torsions[..., :1], np.pi)], axis=-1))

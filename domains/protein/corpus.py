@@ -28,11 +28,11 @@ class Chains:
     codes: np.ndarray
     lengths: np.ndarray
 
-    def proteins(self, longest: int, structure: bool) -> list[Protein]:
-        """The chains of at most `longest` residues, with backbones (O is put in) or as sequences."""
+    def proteins(self, longest: int, structure: bool, shortest: int = 1) -> list[Protein]:
+        """The chains of `shortest` to `longest` residues, with backbones (O is put in) or as sequences."""
         backbones = geometry.with_oxygens(self.atoms, self.lengths) if structure else self.atoms
         ends = self.lengths.cumsum()
-        chosen = [slice(end - n, end) for end, n in zip(ends, self.lengths, strict=True) if n <= longest]
+        chosen = [slice(end - n, end) for end, n in zip(ends, self.lengths, strict=True) if shortest <= n <= longest]
         return [Protein(residues.text(self.codes[rows]), backbones[rows] if structure else None) for rows in chosen]
 
     def apart(self) -> list[np.ndarray]:
@@ -49,16 +49,16 @@ def shipped(split: str) -> Chains:
     return _chains(arrays, arrays["split"] == split)
 
 
-def foreign(path: Path, longest: int, structure: bool) -> list[Protein]:
-    """Chains of at most `longest` residues of a file in the corpus's format; `DesignError` where it has none."""
+def foreign(path: Path, longest: int, structure: bool, shortest: int = 1) -> list[Protein]:
+    """Chains of `shortest` to `longest` residues of a file in the corpus's format; `DesignError` where it has none."""
     try:
         arrays = corpora.read_npz(path, _FORMAT)
     except corpora.CorpusError as error:
         raise DesignError(str(error)) from error
     _check(arrays, path)
-    found = _chains(arrays, np.ones(len(arrays["length"]), dtype=bool)).proteins(longest, structure)
+    found = _chains(arrays, np.ones(len(arrays["length"]), dtype=bool)).proteins(longest, structure, shortest)
     if not found:
-        raise DesignError(f"{path} has no chain of at most {longest} residues; build the domain with a larger length")
+        raise DesignError(f"{path} has no chain of {shortest} to {longest} residues; choose other lengths")
     return found
 
 

@@ -2,52 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 
-from data.noise import DesignNoise
-from data.space import Real, Rotation, Space, State
-from domains.base import DesignError, Violation
-from domains.protein import (
-    baselines,
-    cartoon,
-    corpus,
-    geometry,
-    metrics,
-    motif,
-    rules,
-    sequence_design,
-    sequence_files,
-    structures,
-    torsion_plot,
-)
+from data.space import Factor, Real, Rotation, Space, State
+from domains.base import DesignError
+from domains.protein import geometry, motif
+from domains.protein.backbones import Backbones
+from domains.protein.corpus import SHORTEST
 from domains.protein.residues import CA, UNKNOWN, Protein
 
 _FARTHEST = 900.0
 """No CA is decoded further out than this on any axis, in angstrom, so that every design fits into a PDB file."""
+_BODY = tuple((float(x), float(y), float(z)) for x, y, z in geometry.IDEAL.round(4))
 
 
-class Frames:
-    """Backbones of at most `length` residues; what a state lacks, the letters, is X."""
+class Frames(Backbones):
+    """Backbones of at most `length` residues; bonds within a residue are ideal, those between residues are not."""
 
-    def __init__(self, length: int) -> None:
-        self.length = length
-        self.space = Space(length, {"position": Real(3, scale=10.0, centred=True), "rotation": Rotation()})
-        self.suffixes: tuple[str, ...] = structures.SUFFIXES
-        self.metric_names = metrics.BACKBONE_NAMES
-        self.sequence_suffix = sequence_files.SUFFIX
-
-    def corpus(self, split: str) -> list[Protein]:
-        """Chains of 40 to `length` residues of the split, `train` or `val`, whose letters are known."""
-        return corpus.shipped(split).proteins(self.length, structure=True)
-
-    def reference(self, path: Path) -> list[Protein]:
-        """The chains of at most `length` residues in a file of the corpus's format."""
-        return corpus.foreign(path, self.length, structure=True)
+    def __init__(self, length: int, shortest: int = SHORTEST) -> None:
+        factors: dict[str, Factor] = {"position": Real(3, scale=10.0, centred=True), "rotation": Rotation(_BODY)}
+        super().__init__(Space(length, factors, shortest))
 
     def encode(self, designs: Sequence[Protein]) -> State:
         """Position of CA in angstrom, with mean zero over the residues, and rotation of the residue's frame.
@@ -78,53 +55,6 @@ class Frames:
     def locked(self, file: str = "", residues: str = "", at: Sequence[int] = ()) -> State:
         """A motif: the `residues` of a `file`, as A10-A24,A40-A48, from the sites `at` on; see `motif.motif`."""
         return motif.motif(file, residues, at, self.length).state(self.length)
-
-    def violations(self, design: Protein) -> list[Violation]:
-        """Strained bonds, angles and peptides, breaks, clashes, Ramachandran outliers, left-handed helices, length."""
-        return rules.backbone_violations(design, self.length)
-
-    def metrics(self, designs: Sequence[Protein], reference: Sequence[Protein]) -> dict[str, float]:
-        """Geometry of the designs, and distances of size and secondary structure to `reference`; see `metrics.py`."""
-        return metrics.of_backbones(designs, reference)
-
-    def baselines(self, train: Sequence[Protein], n: int, seed: int) -> Mapping[str, list[Protein]]:
-        """`n` ideal chains each with uniform torsions, and with those of real residues, each drawn on its own."""
-        rng = np.random.default_rng(seed)
-        lengths = baselines.drawn_lengths([len(design) for design in train], n, rng)
-        models = {"random_coil": baselines.random_coil, "independent": baselines.independent_torsions}
-        return {
-            name: [Protein(UNKNOWN * len(chain), chain) for chain in make(lengths, np.random.default_rng(seed))]
-            for name, make in models.items()
-        }
-
-    def read(self, path: Path) -> Protein:
-        """The protein chain in a PDB or mmCIF file of one; see `structures.py` for what of it is kept."""
-        return structures.read(path)
-
-    def write(self, design: Protein, path: Path, provenance: Mapping[str, str]) -> None:
-        """Write PDB (.pdb) or mmCIF (.cif); residues of unknown letter are UNK."""
-        structures.write(design, path, provenance)
-
-    def provenance(self, path: Path) -> Mapping[str, str]:
-        """What `write` was told about the design in a file; a file of its sequences will do as well."""
-        if path.suffix.lower() == self.sequence_suffix:
-            return sequence_files.provenance(path)
-        return structures.provenance(path)
-
-    def sequenced(
-        self, designs: Sequence[Protein], n: int, rng: DesignNoise
-    ) -> list[tuple[Protein, Callable[[Path, Mapping[str, str]], None]]]:
-        """Each backbone with the letters of the likeliest of `n` sequences, and what writes all as FASTA (.fasta)."""
-        found = sequence_design.designed(designs, n, rng)
-        return [(sequence_design.best(some).protein, partial(sequence_files.write, some)) for some in found]
-
-    def draw(self, design: Protein) -> bytes:
-        """A cartoon of the backbone as SVG."""
-        return cartoon.draw(design)
-
-    def overview(self, designs: Sequence[Protein]) -> Mapping[str, bytes]:
-        """The torsions of all designs together."""
-        return {"Ramachandran plot": torsion_plot.plot(designs)}
 
 
 def ca_trace(designs: Sequence[Protein]) -> State:

@@ -65,6 +65,21 @@ def with_oxygens(atoms: np.ndarray, lengths: np.ndarray | None = None) -> np.nda
     return np.concatenate([atoms, oxygens[:, None]], axis=1)
 
 
+def chains(torsions: np.ndarray) -> np.ndarray:
+    """Atoms N, CA, C (b, n, 3, 3) of ideal chains with phi, psi and omega (b, n, 3), omega that of the bond behind.
+
+    Atom by atom from the three before (Parsons et al. 2005, J. Comput. Chem. 26, 1063).
+    """
+    batch, n, _ = torsions.shape
+    first = np.broadcast_to(IDEAL, (batch, 3, 3))
+    atoms = [first[:, i] for i in range(3)]
+    for site in range(1, n):
+        (_, psi, omega), phi = torsions[:, site - 1].T, torsions[:, site, 0]
+        for length, angle, torsion in ((C_N, CA_C_N, psi), (N_CA, C_N_CA, omega), (CA_C, N_CA_C, phi)):
+            atoms.append(place(np.stack(atoms[-3:], axis=1), length, angle, torsion))
+    return np.stack(atoms, axis=1).reshape(batch, n, 3, 3)
+
+
 def place(before: np.ndarray, length: float, angle: float, torsion: np.ndarray | float) -> np.ndarray:
     """The point d (..., 3) after a, b, c in `before` (..., 3, 3): at `length` from c, angle b-c-d, torsion a-b-c-d.
 

@@ -11,25 +11,26 @@ import torch
 from data.space import Categorical, Space, State
 from domains.base import DesignError, Violation
 from domains.protein import baselines, corpus, fasta, letter_block, metrics, residues, rules
+from domains.protein.corpus import SHORTEST
 from domains.protein.residues import LETTERS, Protein
 
 
 class Sequences:
     """Sequences of at most `length` of the 20 letters, without structure."""
 
-    def __init__(self, length: int) -> None:
+    def __init__(self, length: int, shortest: int = SHORTEST) -> None:
         self.length = length
-        self.space = Space(length, {"residue": Categorical(len(LETTERS))})
+        self.space = Space(length, {"residue": Categorical(len(LETTERS))}, shortest)
         self.suffixes: tuple[str, ...] = (".fasta",)
         self.metric_names = metrics.SEQUENCE_NAMES
 
     def corpus(self, split: str) -> list[Protein]:
-        """Sequences of 40 to `length` letters of the split, `train` or `val`."""
-        return corpus.shipped(split).proteins(self.length, structure=False)
+        """Sequences of `shortest` to `length` letters of the split, `train` or `val`."""
+        return corpus.shipped(split).proteins(self.length, structure=False, shortest=self.space.shortest)
 
     def reference(self, path: Path) -> list[Protein]:
-        """The sequences of at most `length` letters in a file of the corpus's format."""
-        return corpus.foreign(path, self.length, structure=False)
+        """The sequences of `shortest` to `length` letters in a file of the corpus's format."""
+        return corpus.foreign(path, self.length, structure=False, shortest=self.space.shortest)
 
     def encode(self, designs: Sequence[Protein]) -> State:
         """One-hot letters (n, length, 20), the first sites in use; `DesignError` on other letters or a longer one."""

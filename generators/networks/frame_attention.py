@@ -2,10 +2,13 @@
 
 Every site has a place and a rotation, whose columns are its local axes. All that the network sees is local: where other
 frames are, seen from each frame (invariant point attention, Jumper et al. 2021, supplement, algorithm 22); all that it
-does is local too: moves and turns of each frame along its own axes. So its output moves rigidly with its input.
+does is local too: moves and turns of each frame along its own axes, and pulls between the points of neighbouring
+frames along the lines that join them. So its output moves rigidly with its input.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +26,8 @@ FARTHEST = 32
 HEADS, KEYS, POINTS, PAIR = 4, 16, 4, 32
 RANGES = (0.4, 0.55, 0.7, 0.9, 1.2, 1.6, 2.2)
 PAIR_IN = len(RANGES) + 9
+BOND_WAVES, LONGEST_BOND, SHORTEST_BOND = 5, 1.6, 0.1
+"""How many waves tell the length of a bond, and their periods: short ones, so that small changes of it stand out."""
 UNIT = 0.3
 """Local vectors are measured in this, so that those between neighbours are of size 1."""
 
@@ -35,13 +40,15 @@ class FrameAttention(nn.Module):
     has only fine corrections to make near time 1 (the preconditioning of Karras et al., arXiv 2206.00364).
     """
 
-    def __init__(self, channels: int, depth: int, kernel: int) -> None:
+    def __init__(self, channels: int, depth: int, kernel: int, body: Sequence[Sequence[float]] = ()) -> None:
+        """`body` are the points of each frame, along its axes, between which neighbours are bonded; it may be empty."""
         super().__init__()
+        self.body = torch.tensor(body).reshape(-1, 3)
         self.place = nn.Linear(4 * PLACE_WAVES, channels)
         self.times = nn.Sequential(
             nn.Linear(4 * TIME_WAVES, channels), nn.SiLU(), nn.Linear(channels, channels), nn.SiLU()
         )
-        self.blocks = nn.ModuleList(Block(channels, kernel, looks=i % 2 == 0) for i in range(depth))
+        self.blocks = nn.ModuleList(Block(channels, kernel, len(body), looks=i % 2 == 0) for i in range(depth))
 
     def forward(self, place: Tensor, turn: Tensor, mask: Tensor, start: Tensor, end: Tensor) -> tuple[Tensor, Tensor]:
         """place (B, L, 3), turn (B, L, 9) row by row, mask (B, L) bool, times (B,) in [0, 1] -> new place and turn."""
@@ -49,7 +56,8 @@ class FrameAttention(nn.Module):
         condition = self.times(times)  # (B, C)
         size = (start.square() + (1 - start).square()).sqrt()[:, None, None]
         kept, noise = start[:, None, None] / size.square(), (1 - start)[:, None, None] / size
-        frames = Frames(kept * place, turn.reshape(*turn.shape[:2], 3, 3), mask)
+        body = self.body.to(place)
+        frames = Frames(kept * place, turn.reshape(*turn.shape[:2], 3, 3), mask, body)
         hidden, pair = self.place(ends(mask)), None
         for block in self.blocks:
             hidden, frames, pair = block(hidden, frames, pair, condition, noise)
@@ -57,10 +65,13 @@ class FrameAttention(nn.Module):
 
 
 class Frames:
-    """Places (B, L, 3) and rotations (B, L, 3, 3) of the sites in a mask (B, L), in float32, seen from inside."""
+    """Places (B, L, 3) and rotations (B, L, 3, 3) of the sites in a mask (B, L), in float32, seen from inside.
 
-    def __init__(self, place: Tensor, turn: Tensor, mask: Tensor) -> None:
-        self.place, self.turn, self.mask = place, turn, mask
+    Each has the points (P, 3) of `body` in its own axes.
+    """
+
+    def __init__(self, place: Tensor, turn: Tensor, mask: Tensor, body: Tensor) -> None:
+        self.place, self.turn, self.mask, self.body = place, turn, mask, body
 
     def neighbours(self) -> Tensor:
         """(B, L, NEAR_IN): how the frames up to `REACH` sites away lie; zero where there are none."""
@@ -86,7 +97,30 @@ class Frames:
         keep = self.mask[..., None]
         behind = (link * keep).cumsum(1)
         behind = behind - (behind * keep).sum(1, keepdim=True) / keep.sum(1, keepdim=True).clamp_min(1)
-        return Frames(self.place + step + behind, self.turn @ quaternion_turn(turn), self.mask)
+        return Frames(self.place + step + behind, self.turn @ quaternion_turn(turn), self.mask, self.body)
+
+    def bonds(self) -> tuple[Tensor, Tensor]:
+        """From each point of a body to each of the next one: unit vectors (B, L, P, P, 3), lengths (B, L, P, P).
+
+        Both are zero where there is no next one.
+        """
+        points = self._arms() + self.place[:, :, None]
+        away = points[:, 1:, None, :] - points[:, :-1, :, None]
+        length = (away.square().sum(-1) + 1e-6).sqrt()
+        linked = (self.mask[:, 1:] & self.mask[:, :-1])[..., None, None]
+        return _behind((away / length[..., None]) * linked[..., None]), _behind(length * linked)
+
+    def pulled(self, strength: Tensor) -> Frames:
+        """Each frame moved and turned by what the points of neighbours pull with at each other, (B, L, P, P)."""
+        forces = strength[..., None] * self.bonds()[0]
+        on = forces.sum(3) - functional.pad(forces.sum(2), (0, 0, 0, 0, 1, -1))  # (B, L, P, 3)
+        torque = torch.linalg.cross(self._arms(), on).sum(2, keepdim=True) / UNIT**2
+        turn = quaternion_turn((torque @ self.turn).squeeze(2))
+        return Frames(self.place + on.sum(2), self.turn @ turn, self.mask, self.body)
+
+    def _arms(self) -> Tensor:
+        """(B, L, P, 3): from the places to the points of the bodies."""
+        return self.body @ self.turn.mT
 
 
 class Block(nn.Module):
@@ -95,7 +129,7 @@ class Block(nn.Module):
     One that `looks` first measures the frames anew; the next one goes by the same pairs.
     """
 
-    def __init__(self, channels: int, kernel: int, looks: bool) -> None:
+    def __init__(self, channels: int, kernel: int, points: int, looks: bool) -> None:
         super().__init__()
         self.looks = Looks(channels) if looks else None
         self.modulation = nn.Linear(channels, 4 * channels)
@@ -103,7 +137,8 @@ class Block(nn.Module):
         self.attention = PointAttention(channels, 0 if looks else HEADS)
         self.convolution = nn.Conv2d(channels, channels, (1, kernel), padding=(0, kernel // 2))
         self.mix = nn.Linear(channels, channels)
-        last = nn.Linear(channels, 9)
+        self.bonds = Bonds(points, channels) if points else None
+        last = nn.Linear(channels, 9 + points**2)
         self.update = nn.Sequential(nn.LayerNorm(channels), last)
         for zeroed in (self.modulation, self.mix, last):
             nn.init.zeros_(zeroed.weight)
@@ -116,6 +151,8 @@ class Block(nn.Module):
         if self.looks is not None:
             seen, pair = self.looks(frames)
             hidden = hidden + seen
+        if self.bonds is not None:
+            hidden = hidden + self.bonds(frames)
         scales = self.modulation(condition)[:, None].to(hidden.dtype).chunk(4, dim=-1)
         normed = torch.addcmul(scales[1], self.norms[0](hidden), 1 + scales[0])
         hidden = hidden + self.attention(normed, frames, pair)
@@ -123,8 +160,11 @@ class Block(nn.Module):
         image = normed.transpose(1, 2).unsqueeze(2)  # (B, C, 1, L), channels last in memory
         hidden = hidden + self.mix(functional.silu(self.convolution(image)).squeeze(2).transpose(1, 2))
         with torch.autocast(hidden.device.type, enabled=False):
-            step, link, turn = (noise * self.update(hidden.float())).chunk(3, dim=-1)
-            frames = frames.updated(step, UNIT * link, turn)
+            said = noise * self.update(hidden.float())
+            frames = frames.updated(said[..., :3], UNIT * said[..., 3:6], said[..., 6:9])
+            if self.bonds is not None:
+                points = len(frames.body)
+                frames = frames.pulled(UNIT * _split(said[..., 9:], -1, points, points))
         return hidden, frames, pair
 
 
@@ -147,6 +187,26 @@ class Looks(nn.Module):
         apart = (index - index[:, None]).clamp(-FARTHEST, FARTHEST) + FARTHEST
         hidden = self.pairs(pairs)
         return near, self.mix(functional.silu(hidden + self.separation(apart).to(hidden.dtype)))
+
+
+class Bonds(nn.Module):
+    """How long the bonds of each frame to its two neighbours are: (B, L, C), in float32 as `Looks.neighbours`."""
+
+    def __init__(self, points: int, channels: int) -> None:
+        super().__init__()
+        told = 2 * points**2 * 2 * BOND_WAVES
+        last = nn.Linear(channels, channels)
+        self.layers = nn.Sequential(nn.Linear(told, channels), nn.SiLU(), last)
+        nn.init.zeros_(last.weight)
+        nn.init.zeros_(last.bias)
+
+    def forward(self, frames: Frames) -> Tensor:
+        """Of the frames."""
+        with torch.autocast(frames.place.device.type, enabled=False):
+            told = waves(frames.bonds()[1], LONGEST_BOND, SHORTEST_BOND, BOND_WAVES).flatten(2)
+            before = functional.pad(told, (0, 0, 1, -1))
+            seen: Tensor = self.layers(torch.cat([told, before], dim=-1))
+        return seen
 
 
 class PointAttention(nn.Module):
@@ -203,6 +263,11 @@ def ends(mask: Tensor) -> Tensor:
     both = torch.stack([index, mask.sum(1, keepdim=True) - 1 - index], dim=-1)
     told: Tensor = waves(both, LONGEST, 12.0, PLACE_WAVES).flatten(-2) / PLACE_WAVES**0.5
     return told
+
+
+def _behind(x: Tensor) -> Tensor:
+    """x (B, L - 1, ...) with zeros for the last site."""
+    return torch.cat([x, torch.zeros_like(x[:, :1])], dim=1)
 
 
 def _split(x: Tensor, dim: int, *sizes: int) -> Tensor:

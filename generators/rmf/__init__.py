@@ -19,8 +19,8 @@ FACTORS = (Categorical, Real, Rotation, Angle)
 DEFAULT = Recipe()
 SHORTEST = 1 / 32
 """The shortest jump that the semigroup identity ties to two of half its length."""
-RENEWAL = 0.25
-"""Chains of frames: before this time there is no shape yet whose errors fresh noise could mend."""
+STEPPER = {"renewal": 0.1, "power": 1.5, "noise_scale": 0.6}
+"""How chains of frames are drawn, chosen by their bonds, torsions and content of helix; see `FlowMapScheduler`."""
 
 
 def build(
@@ -36,8 +36,8 @@ def build(
     if recipe.identity_weight == 0:
         shortest = NEVER
     flow_map = FlowMap(space.to_dict(), channels, depth, kernel, shortest, parameterisation=parameterisation)
-    renewal = RENEWAL if frames(space) else 1.0
-    return RiemannianMeanFlow(flow_map, FlowMapScheduler(space.to_dict(), renewal), recipe)
+    stepper = STEPPER if frames(space) else {}
+    return RiemannianMeanFlow(flow_map, FlowMapScheduler(space.to_dict(), **stepper), recipe)
 
 
 def load(folder: Path, device: torch.device) -> RiemannianMeanFlow:

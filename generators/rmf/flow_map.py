@@ -61,10 +61,16 @@ class FlowMap(ModelMixin, ConfigMixin):  # type: ignore[misc]
         parameterisation = PARAMETERISATIONS[self.config.parameterisation]
         return MeanFlow(self.geometry, self._raw, parameterisation, self.config.shortest)
 
+    def resize(self, space: Space) -> None:
+        """Designs of other lengths from here on; raises `GeneratorError` for a network that is made for one length."""
+        if not isinstance(self.network, FrameAttention):
+            raise GeneratorError(f"this network is for {self.space}, not {space}; give that length")
+        self.space = space
+
     def _network(self, channels: int, depth: int, kernel: int) -> torch.nn.Module:
         """The network that suits the space: one for frames where each site is a place and a rotation."""
         if frames(self.space):
-            return FrameAttention(channels, depth, kernel)
+            return FrameAttention(channels, depth, kernel, body(self.space))
         return DilatedConvolutions(self.space.length, self.told, sum(self.says), channels, depth, kernel)
 
     def _raw(self, x: Points, mask: Tensor, s: Tensor, t: Tensor) -> Points:
@@ -84,6 +90,13 @@ def frames(space: Space) -> tuple[str, ...]:
     turns = [name for name, factor in space.factors.items() if isinstance(factor, Rotation)]
     whole = len(places) == len(turns) == 1 and len(space.factors) == 2 and space.factors[places[0]].width == 3
     return (*places, *turns) if whole else ()
+
+
+def body(space: Space) -> list[list[float]]:
+    """The points that turn with each frame of a space of frames, in units of its places' scale."""
+    place, turn = (space.factors[name] for name in frames(space))
+    scale = place.scale if isinstance(place, Real) else 1.0
+    return [[x / scale for x in point] for point in turn.body] if isinstance(turn, Rotation) else []
 
 
 def check_lengths(lengths: list[int] | None, longest: int) -> None:

@@ -65,6 +65,13 @@ class RiemannianMeanFlow:
             self._trainer = Trainer(self.flow_map, self.recipe, self.space.length)
         return self._trainer
 
+    def resize(self, space: Space) -> None:
+        """Draw designs of the lengths of `space` alone; raises `GeneratorError` where it was trained on none such."""
+        self.flow_map.resize(space)
+        self.space = space
+        if not self._lengths().any():
+            raise GeneratorError(f"no design of {space.shortest} to {space.length} sites was learned; choose others")
+
     def diagnose(self, state: State, rng: Noise) -> dict[str, float]:
         """How far the flow map is from each identity on paths to the designs of a state; see `identity_residuals`."""
         return identity_residuals(self.flow_map.flow, self.flow_map.geometry.points(state), state["mask"], rng)
@@ -80,7 +87,7 @@ class RiemannianMeanFlow:
 
     def begin_from(self, folder: Path) -> None:
         """Take the weights of a checkpoint before `fit`; its shortest jump and its lengths need not be the same."""
-        loading.take_weights(self.flow_map, folder, "flow map", free=("shortest", "lengths"))
+        loading.take_weights(self.flow_map, folder, "flow map", free=("shortest", "lengths", "space"))
 
     @torch.no_grad()
     def sample(
@@ -159,8 +166,11 @@ class RiemannianMeanFlow:
         return device
 
     def _lengths(self) -> Tensor:
-        """How often the designs that it was trained on had 1, 2, ... sites."""
-        return torch.tensor(self.flow_map.config.lengths or [0] * (self.space.length - 1) + [1])
+        """How often the designs that it was trained on had 1, 2, ... sites; 0 for lengths that the space has not."""
+        learned = self.flow_map.config.lengths or [0] * (self.space.length - 1) + [1]
+        counts = torch.tensor(learned[: self.space.length])
+        counts[: self.space.shortest - 1] = 0
+        return counts
 
     def _mask(self, rng: DesignNoise, lock: Lock | None) -> Tensor:
         """(SIZE, length) bool: as many sites in use as the designs had that it was trained on, drawn by each design."""

@@ -10,9 +10,9 @@ NEAR_END = 0.1
 FLOOR = 1e-3
 
 
-def down_scale(s: Tensor) -> Tensor:
-    """min(1, (1 - s) / 0.1)^2: takes back the growth of velocities, which are divided by 1 - s, near the end."""
-    return ((1 - s) / NEAR_END).clamp_max(1).square()
+def down_scale(s: Tensor, near_end: float = NEAR_END) -> Tensor:
+    """min(1, (1 - s) / near_end)^2: takes back the growth of velocities, which are divided by 1 - s, near the end."""
+    return ((1 - s) / near_end).clamp_max(1).square()
 
 
 def clipped(v: Points, longest: float) -> Points:

@@ -15,7 +15,7 @@ from data.space import State
 from generators.base import GeneratorError
 from generators.rmf.mean_flow import MeanFlow
 from generators.rmf.objectives import OBJECTIVES, flow_matching
-from generators.rmf.stabilisers import adaptive
+from generators.rmf.stabilisers import NEAR_END, adaptive
 from generators.rmf.times import SAMPLERS
 from generators.training import Descent, Limits, Rates, has_bfloat16
 
@@ -30,6 +30,7 @@ class Recipe(Rates):
         "identity_share": (0.01, 1),
         "tangent_clip": (1e-3, math.inf),
         "adaptive_power": (0, 1),
+        "near_end": (1e-3, 1),
     }
     steps: int = 5_000
     flow_matching_steps: int = 2_000
@@ -41,6 +42,8 @@ class Recipe(Rates):
     """Part of each batch on which the identity is asked for; it costs two to three times flow matching."""
     times: str = "uniform"
     """The law of the times of flow matching, one of `SAMPLERS`."""
+    near_end: float = NEAR_END
+    """Flow matching counts less in this last part of time; the smaller, the finer details are learned."""
     tangent_clip: float = 100.0
     """The most that a derivative of the network may be at a site."""
     adaptive_power: float = 0.0
@@ -85,7 +88,7 @@ class Trainer:
         flow = cast(MeanFlow, self.model.flow)
         ones = flow.geometry.points(batch)
         with self._precision(mask):
-            loss = flow_matching(flow, ones, mask, rng.fork(0), SAMPLERS[recipe.times])
+            loss = flow_matching(flow, ones, mask, rng.fork(0), SAMPLERS[recipe.times], recipe.near_end)
         losses = {"flow_matching": self._backward(loss, 1.0)}
         if self.step >= recipe.flow_matching_steps and recipe.identity_weight > 0:
             some = math.ceil(len(mask) * recipe.identity_share)

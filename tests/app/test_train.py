@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 
 from app import cli, training
 from data.noise import StepNoise
+from domains import protein
 from generators.rmf.training import Trainer
 
 RECIPE = [
@@ -84,12 +85,30 @@ def test_a_training_begins_from_a_checkpoint(tmp_path: Path) -> None:
     assert yaml.safe_load((second / "training.yaml").read_text())["start"] == str(first)
 
 
+def test_a_training_on_long_designs_begins_from_one_on_short(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    small = ["domain=protein", "generator.recipe.steps=2", "generator.kernel=3"]
+    assert train(first, *small, "domain.length=44") == 0
+    still = ["generator.recipe.learning_rate=1e-8", "generator.recipe.weight_decay=0"]
+    assert train(second, *small, "domain.length=50", f"start={first}", *still) == 0
+    assert all(torch.allclose(value, weights(second)[name], atol=1e-6) for name, value in weights(first).items())
+    for i, lengths in enumerate((range(40, 51), range(40, 44), range(42, 49))):
+        asked = [f"domain.length={lengths[-1]}", f"domain.shortest={lengths[0]}", f"checkpoint={second}"]
+        assert cli.run(["generate", "domain=protein", *asked, "n=3", "steps=1", f"out={tmp_path / str(i)}"]) == 0
+        made = [protein.build().read(path) for path in (tmp_path / str(i) / "designs").glob("*.pdb")]
+        assert {len(design) for design in made} <= set(lengths)
+    asked = ["domain=protein", f"checkpoint={second}", "n=1", f"out={tmp_path / 'no'}"]
+    assert cli.run(["generate", *asked, "domain.length=51"]) == 2
+    assert not (tmp_path / "no").exists()
+
+
 @pytest.mark.parametrize(
     ("override", "said"),
     [
         ("generator.channels=16", "generator.channels as it has it"),
         ("generator.parameterisation=xt", "generator.parameterisation as it has it"),
-        ("start=dna-rmf", "change the parameters"),
+        ("start=dna-rmf", "generator.channels as it has it"),
+        ("start=protein-rmf", "change the parameters"),
         ("start=nowhere", "no checkpoint 'nowhere'"),
     ],
 )

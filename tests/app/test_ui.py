@@ -171,17 +171,32 @@ def test_a_reload_comes_back_to_the_run_and_to_what_was_asked(home: Path, found:
     assert {**again.spec, "batch": 0} == {**first.spec, "batch": 0}
 
 
-def test_a_lock_stays_with_what_was_asked_until_it_is_left_out(home: Path, found: Catalogue) -> None:
-    lock = {"text": "TATAAA", "at": [61]}
+def test_a_lock_is_asked_for_and_stays_until_it_is_left_out(home: Path, found: Catalogue) -> None:
+    lock = {"text": "TATAAA", "at": [-61]}
     made(home, found, [(0.5, 0.5)], lock=lock)
     app = opened(run="one")
-    (held,) = [toggle for toggle in app.toggle if toggle.label.startswith("Hold ")]
-    assert held.label == "Hold text TATAAA, at [61]"
+    held = {text.label: text for text in app.text_input if text.label.startswith("Hold ")}
+    assert {label: text.value for label, text in held.items()} == {"Hold text": "TATAAA", "Hold at": "-61"}
     click(app, "Generate")
     assert Run.find(app.query_params["run"]).spec["lock"] == lock
-    next(toggle for toggle in app.toggle if toggle.label.startswith("Hold ")).set_value(False).run()
+    for label, value in (("Hold text", "CATG,TATAAA"), ("Hold at", "-60, -31")):
+        next(text for text in app.text_input if text.label == label).set_value(value).run()
     click(app, "Generate")
-    assert "lock" not in Run.find(app.query_params["run"]).spec
+    assert Run.find(app.query_params["run"]).spec["lock"] == {"text": "CATG,TATAAA", "at": [-60, -31]}
+    for label in held:
+        next(text for text in app.text_input if text.label == label).set_value("").run()
+    click(app, "Generate")
+    assert not Run.find(app.query_params["run"]).spec.get("lock")
+
+
+def test_a_wrong_lock_is_refused_by_name(home: Path) -> None:
+    app = opened()
+    for label, value in (("Hold text", "TATAAA"), ("Hold at", "soon")):
+        next(text for text in app.text_input if text.label == label).set_value(value).run()
+    click(app, "Generate")
+    run = Run.find(app.query_params["run"])
+    with pytest.raises(InputError, match=r"lock.at\[0\] is 'soon'; it must be a whole number"):
+        worker.work(run.path)
 
 
 def test_sequences_are_asked_for_where_there_are_any(home: Path, found: Catalogue) -> None:

@@ -18,6 +18,8 @@ from domains.protein import Protein, corpus, frames, geometry, metrics, ramachan
 
 FRAMES = protein.build()
 SEQUENCES = protein.build("sequence")
+TORSIONS = protein.build("torsions")
+Form = protein.Frames | protein.Sequences | protein.Torsions
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +28,9 @@ def val() -> list[Protein]:
 
 
 def test_forms_and_their_spaces() -> None:
-    assert protein.FORMS[0] == "frames"
-    assert [type(protein.build(form)) for form in protein.FORMS] == [protein.Frames, protein.Sequences]
+    kinds = {"frames": protein.Frames, "sequence": protein.Sequences, "torsions": protein.Torsions}
+    assert {form: type(protein.build(form)) for form in protein.FORMS} == kinds
+    assert next(iter(protein.FORMS)) == "frames"
     assert FRAMES.space.length == SEQUENCES.space.length == 80
     assert FRAMES.space.factors["position"].centred  # type: ignore[union-attr]
     assert {name: factor.width for name, factor in FRAMES.space.factors.items()} == {"position": 3, "rotation": 9}
@@ -43,8 +46,18 @@ def test_other_lengths_are_refused_with_value_and_limits(form: str, length: int)
 
 
 def test_other_forms_are_refused() -> None:
-    with pytest.raises(DesignError, match=r"form='torsions'.*frames or sequence"):
-        protein.build("torsions")
+    with pytest.raises(DesignError, match=r"form='atoms'.*frames, sequence, torsions"):
+        protein.build("atoms")
+
+
+@pytest.mark.parametrize("form", protein.FORMS)
+def test_lengths_from_shortest_to_longest(form: str) -> None:
+    domain = protein.build(form, length=60, shortest=58)
+    assert {len(chain) for chain in domain.corpus("val")} == {58, 59, 60}
+    assert (domain.space.shortest, domain.space.length) == (58, 60)
+    for shortest in (39, 61):
+        with pytest.raises(DesignError, match=rf"shortest={shortest}; it is from 40 to the length, 60"):
+            protein.build(form, length=60, shortest=shortest)
 
 
 # The value
@@ -111,8 +124,8 @@ def test_coordinates_are_the_running_sum_of_each_chain() -> None:
         np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("domain", [FRAMES, SEQUENCES])
-def test_no_other_split(domain: protein.Frames | protein.Sequences) -> None:
+@pytest.mark.parametrize("domain", [FRAMES, SEQUENCES, TORSIONS])
+def test_no_other_split(domain: Form) -> None:
     with pytest.raises(DesignError, match="'test'; there are train and val"):
         domain.corpus("test")
 
@@ -127,13 +140,13 @@ def _arrays(lengths: list[int], **change: np.ndarray) -> dict[str, np.ndarray]:
     return arrays | change
 
 
-def test_reference_takes_every_chain_that_is_short_enough(tmp_path: Path) -> None:
-    arrays = _arrays([1, 81, 80])
+def test_reference_takes_every_chain_of_the_right_length(tmp_path: Path) -> None:
+    arrays = _arrays([40, 81, 39, 80])
     np.savez(tmp_path / "other.npz", **arrays)
     one, other = FRAMES.reference(tmp_path / "other.npz")
-    assert (len(one), len(other)) == (1, 80)
-    assert other.letters == residues.text(arrays["seq"][82:])
-    expected = arrays["dcoords"][82:].reshape(-1, 3).astype(int).cumsum(0)[4] / 100
+    assert (len(one), len(other)) == (40, 80)
+    assert other.letters == residues.text(arrays["seq"][160:])
+    expected = arrays["dcoords"][160:].reshape(-1, 3).astype(int).cumsum(0)[4] / 100
     np.testing.assert_allclose(other.atoms()[1, 1], expected, atol=1e-3)
     assert [x.letters for x in SEQUENCES.reference(tmp_path / "other.npz")] == [one.letters, other.letters]
 
@@ -152,9 +165,12 @@ def test_reference_takes_every_chain_that_is_short_enough(tmp_path: Path) -> Non
         ({"dcoords": np.zeros((5, 3, 3))}, "type i"),
     ],
 )
-@pytest.mark.parametrize("domain", [FRAMES, SEQUENCES])
+@pytest.mark.parametrize("domain", [FRAMES, SEQUENCES, TORSIONS])
 def test_reference_refuses_other_arrays(
-    domain: protein.Frames | protein.Sequences, tmp_path: Path, change: dict[str, np.ndarray], words: str
+    domain: Form,
+    tmp_path: Path,
+    change: dict[str, np.ndarray],
+    words: str,
 ) -> None:
     np.savez(tmp_path / "bad.npz", **_arrays([2, 3], **change))
     with pytest.raises(DesignError, match=words) as caught:
@@ -164,7 +180,7 @@ def test_reference_refuses_other_arrays(
 
 def test_reference_of_long_chains_only(tmp_path: Path) -> None:
     np.savez(tmp_path / "long.npz", **_arrays([90]))
-    with pytest.raises(DesignError, match="no chain of at most 80 residues"):
+    with pytest.raises(DesignError, match="no chain of 40 to 80 residues"):
         FRAMES.reference(tmp_path / "long.npz")
 
 
@@ -220,7 +236,7 @@ def test_encoding_turns_with_the_design(val: list[Protein]) -> None:
     torch.testing.assert_close(expected, there["rotation"][0, :n].view(n, 3, 3), atol=3e-3, rtol=0)
 
 
-def _junk(seed: int, scale: float, space_of: protein.Frames | protein.Sequences) -> State:
+def _junk(seed: int, scale: float, space_of: Form) -> State:
     rng = torch.Generator().manual_seed(seed)
     shapes = {name: (3, 80, factor.width) for name, factor in space_of.space.factors.items()}
     state = {name: torch.randn(shape, generator=rng) * scale for name, shape in shapes.items()}
@@ -229,8 +245,8 @@ def _junk(seed: int, scale: float, space_of: protein.Frames | protein.Sequences)
 
 @settings(max_examples=4, deadline=None)
 @given(seed=st.integers(0, 99), scale=st.sampled_from([0.0, 1.0, 1e30]))
-@pytest.mark.parametrize("domain", [FRAMES, SEQUENCES])
-def test_any_state_gives_designs(domain: protein.Frames | protein.Sequences, seed: int, scale: float) -> None:
+@pytest.mark.parametrize("domain", [FRAMES, SEQUENCES, TORSIONS])
+def test_any_state_gives_designs(domain: Form, seed: int, scale: float) -> None:
     state = _junk(seed, scale, domain)
     designs = domain.decode(state)
     assert [len(x) for x in designs] == state["mask"].sum(1).tolist()
@@ -249,11 +265,42 @@ def test_ideal_residues_are_ideal_whatever_the_matrix() -> None:
     np.testing.assert_allclose(handed, 1, atol=1e-5)
 
 
-@pytest.mark.parametrize("domain", [FRAMES, SEQUENCES])
-def test_longer_designs_cannot_be_encoded(domain: protein.Frames | protein.Sequences) -> None:
+@pytest.mark.parametrize("domain", [FRAMES, SEQUENCES, TORSIONS])
+def test_longer_designs_cannot_be_encoded(domain: Form) -> None:
     long = Protein("A" * 81, np.zeros((81, 4, 3)))
     with pytest.raises(DesignError, match="81 residues; this domain has at most 80"):
         domain.encode([long])
+
+
+# Torsions
+
+
+def test_ideal_chains_come_back_from_their_torsions() -> None:
+    """Up to a rigid motion, and but for what files round."""
+    designs = TORSIONS.baselines(TORSIONS.corpus("val")[:50], 6, 1)["random_coil"]
+    for design, made in zip(designs, TORSIONS.decode(TORSIONS.encode(designs)), strict=True):
+        here, there = (x.atoms()[:, 1].astype(np.float64) for x in (design, made))
+        apart = [np.linalg.norm(x[:, None] - x, axis=-1) for x in (here, there)]
+        assert np.abs(apart[0] - apart[1]).max() < 0.1
+        n, ca, c, _ = made.atoms().astype(np.float64).transpose(1, 0, 2)
+        np.testing.assert_allclose(np.linalg.norm(n[1:] - c[:-1], axis=-1), geometry.C_N, atol=2e-3)
+        assert np.abs(ca.mean(0)).max() < 1e-3
+
+
+def test_torsions_of_real_chains_are_kept(val: list[Protein]) -> None:
+    state = TORSIONS.encode(val[:20])
+    again = TORSIONS.encode(TORSIONS.decode(state))
+    apart = (state["torsion"] - again["torsion"] + np.pi).remainder(2 * np.pi) - np.pi
+    assert apart.abs().max() < 0.01
+    omega = state["torsion"][..., 2][state["mask"]]
+    assert (omega.cos() < -0.9).float().mean() > 0.9
+    assert not state["torsion"][~state["mask"]].any()
+
+
+def test_no_torsion_goes_over_a_gap(val: list[Protein]) -> None:
+    atoms = val[0].atoms() + np.where(np.arange(len(val[0])) < 7, 0.0, 30.0)[:, None, None]
+    with pytest.raises(DesignError, match="gap behind residue 7; use form=frames"):
+        TORSIONS.encode([Protein(val[0].letters, atoms)])
 
 
 def test_a_trace_has_the_places_of_any_length(val: list[Protein]) -> None:
@@ -292,7 +339,10 @@ def test_letters_that_cannot_be_encoded(letters: str, words: str) -> None:
 
 
 def test_baselines_have_the_lengths_of_real_chains_and_depend_on_the_seed_alone(val: list[Protein]) -> None:
-    for domain, names in ((FRAMES, ["random_coil", "independent"]), (SEQUENCES, ["independent", "markov1"])):
+    for domain, names in (
+        (FRAMES, ["random_coil", "independent", "native_noised"]),
+        (SEQUENCES, ["independent", "markov1"]),
+    ):
         some = domain.corpus("val")
         one, same, other = (domain.baselines(some, 4, seed) for seed in (5, 5, 6))
         assert list(one) == names

@@ -67,6 +67,7 @@ def test_it_has_a_gradient_everywhere() -> None:
 
 
 Pair = tuple[torch.Tensor, torch.Tensor]
+BODY = ((-0.05, 0.14, 0.0), (0.0, 0.0, 0.0), (0.15, 0.0, 0.0))
 TURN = from_quaternion(torch.tensor([0.3, -1.0, 0.5, 2.0]))
 
 
@@ -78,10 +79,10 @@ def frames(batch: int = 2, length: int = 12, seed: int = 0) -> Pair:
 
 def frame_network() -> FrameAttention:
     torch.manual_seed(0)
-    made = FrameAttention(channels=16, depth=3, kernel=3)
+    made = FrameAttention(channels=16, depth=3, kernel=3, body=BODY)
     with torch.no_grad():
         for parameter in made.parameters():
-            parameter += 0.1 * torch.randn_like(parameter)
+            parameter += 0.03 * torch.randn_like(parameter)
     return made
 
 
@@ -171,13 +172,45 @@ def test_a_link_moves_all_that_follow() -> None:
     link = torch.zeros(1, 5, 3)
     link[0, 2, 0] = 1.0
     mask = torch.tensor([[True] * 4 + [False]])
-    found = Frames(place, turn.unflatten(-1, (3, 3)), mask).updated(0 * link, link, 0 * link)
+    found = Frames(place, turn.unflatten(-1, (3, 3)), mask, torch.zeros(0, 3)).updated(0 * link, link, 0 * link)
     moved = found.place - place
     axis = turn[0, 2].reshape(3, 3)[:, 0]
     assert torch.allclose(moved[0, 3] - moved[0, 1], axis, atol=1e-6)
     assert torch.allclose(moved[0, 1], moved[0, 0], atol=1e-6)
     assert torch.allclose(moved[0, :4].mean(0), torch.zeros(3), atol=1e-6)
     assert torch.allclose(found.turn, turn.unflatten(-1, (3, 3)), atol=1e-6)
+
+
+def test_bonds_are_between_the_points_of_neighbours() -> None:
+    place, turn = frames(batch=1, length=4)
+    rotation, mask = turn.unflatten(-1, (3, 3)), torch.tensor([[True] * 3 + [False]])
+    way, length = Frames(place, rotation, mask, torch.tensor(BODY)).bonds()
+    from_c = place[0, 1] + rotation[0, 1] @ torch.tensor(BODY[2])
+    to_n = place[0, 2] + rotation[0, 2] @ torch.tensor(BODY[0])
+    assert torch.allclose(length[0, 1, 2, 0], (to_n - from_c).norm(), atol=1e-4)
+    assert torch.allclose(way[0, 1, 2, 0] * length[0, 1, 2, 0], to_n - from_c, atol=1e-4)
+    assert not length[0, 2:].any()
+    assert not way[0, 2:].any()
+
+
+def test_a_pull_brings_two_points_together_and_moves_nothing_else() -> None:
+    """Both by the same length along the line between them, so that their common centre stays."""
+    place, turn = frames(batch=1, length=5)
+    mask = torch.ones(1, 5, dtype=torch.bool)
+    before = Frames(place, turn.unflatten(-1, (3, 3)), mask, torch.tensor(BODY))
+    strength = torch.zeros(1, 5, 3, 3)
+    strength[0, 1, 1, 1] = 0.01
+    after = before.pulled(strength)
+    assert torch.allclose(after.bonds()[1][0, 1, 1, 1], before.bonds()[1][0, 1, 1, 1] - 0.02, atol=1e-4)
+    assert torch.allclose(after.place.mean(1), before.place.mean(1), atol=1e-6)
+    assert torch.equal(after.place[0, [0, 3, 4]], before.place[0, [0, 3, 4]])
+    strength[0, 1, 1, 1], strength[0, 1, 2, 0] = 0.0, 0.001
+    bond = [found.bonds()[1][0, 1, 2, 0] for found in (before, before.pulled(strength))]
+    assert bond[1] < bond[0]
+
+
+def test_a_frame_without_a_body_has_no_bonds() -> None:
+    assert not [name for name in FrameAttention(16, 2, 3).state_dict() if "bonds" in name]
 
 
 def test_turns_are_those_of_quaternions() -> None:

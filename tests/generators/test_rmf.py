@@ -261,8 +261,26 @@ def test_steps_are_renewed_from_a_time_on_but_for_the_last() -> None:
     times = list(zip(scheduler.timesteps.tolist(), scheduler.ends.tolist(), strict=True))
     assert [scheduler.renews(s, t) for s, t in times] == [False, True, True, False]
     assert not any(FlowMapScheduler(FRAMES.to_dict()).renews(s, t) for s, t in times)
-    assert small(FRAMES).scheduler.config.renewal == 0.25
+    assert small(FRAMES).scheduler.config.renewal == rmf.STEPPER["renewal"]
     assert small(LETTERS).scheduler.config.renewal == 1.0
+
+
+def test_a_power_makes_the_last_steps_the_finest() -> None:
+    scheduler = FlowMapScheduler(FRAMES.to_dict(), power=2.0)
+    scheduler.set_timesteps(4)
+    assert scheduler.timesteps.tolist() == pytest.approx([0, 7 / 16, 12 / 16, 15 / 16])
+    assert scheduler.ends[-1] == 1
+
+
+def test_a_noise_scale_goes_back_less_far_towards_fresh_noise() -> None:
+    state = chains(3)
+    full, part = (FlowMapScheduler(FRAMES.to_dict(), 0.25, noise_scale=scale) for scale in (1.0, 0.5))
+    end = full.geometry.points(state)
+    fresh = full.geometry.manifold.random(end, StepNoise(2), state["mask"])
+    still = {name: torch.zeros_like(value) for name, value in end.items()}
+    here, there = part.step(still, 0.5, end, 0.6, fresh).prev_sample, full.step(still, 0.5, end, 0.8, fresh).prev_sample
+    for name, value in here.items():
+        assert torch.allclose(value, there[name], atol=1e-6)
 
 
 def test_renewed_samples_differ_and_depend_on_the_seed_alone() -> None:
@@ -532,6 +550,8 @@ def test_weights_that_do_not_fit_are_refused(tmp_path: Path, change) -> None:
         ("scheduler_config.json", {"_class_name": "DDIMScheduler"}),
         ("scheduler_config.json", {"space": MIXED.to_dict()}),
         ("scheduler_config.json", {"renewal": 2.0}),
+        ("scheduler_config.json", {"power": 0.5}),
+        ("scheduler_config.json", {"noise_scale": 1.5}),
     ],
 )
 def test_a_config_that_does_not_fit_is_refused(tmp_path: Path, name: str, values: dict[str, object]) -> None:

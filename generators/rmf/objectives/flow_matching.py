@@ -10,11 +10,13 @@ from generators.manifolds.product import Points
 from generators.rmf.geometry import mean_of_sites, scaled
 from generators.rmf.mean_flow import MeanFlow
 from generators.rmf.parameterisations import x1
-from generators.rmf.stabilisers import down_scale
+from generators.rmf.stabilisers import NEAR_END, down_scale
 from generators.rmf.times import Sampler, moments
 
 
-def flow_matching(flow: MeanFlow, ones: Points, mask: Tensor, rng: Noise, sampler: Sampler) -> Tensor:
+def flow_matching(
+    flow: MeanFlow, ones: Points, mask: Tensor, rng: Noise, sampler: Sampler, near_end: float = NEAR_END
+) -> Tensor:
     """(B,): |u_{s,s}(x) - Log_x(x1) / (1 - s)|^2 at random times, scaled down near 1; or the charts' own misfit."""
     s = moments(len(mask), flow.geometry.decided, sampler, rng).to(mask.device)
     x, v = on_path(flow, ones, mask, s, rng)
@@ -26,7 +28,7 @@ def flow_matching(flow: MeanFlow, ones: Points, mask: Tensor, rng: Noise, sample
             total = total + chart.misfit(raw[name], ones[name])
         else:
             error = chart.manifold.square(x[name], u[name] - v[name], mask)
-            total = total + error * down_scale(s)[:, None]
+            total = total + error * down_scale(s, near_end)[:, None]
     return mean_of_sites(total, mask)
 
 
