@@ -133,7 +133,7 @@ class Stack:
         a, b = _near(oa, sign * xa, ya, ob, sign * xb, yb, limits)
         left, right = (ca[a], cb[b]) if rising else (cb[b], ca[a])
         corners = np.stack([ra[a], left, rb[b], right], 1)
-        free = [bool((self.code[r0:r1, c0:c1] == between).all()) for r0, c0, r1, c1 in corners.tolist()]
+        free = [bool((self.code[r0:r1, c0:c1] == between).all()) for r0, c0, r1, c1 in _rows(corners)]
         a, b = a[free], b[free]
         x0, x1 = np.minimum(xa[a], xb[b]), np.maximum(xa[a], xb[b])
         boxes = np.stack([self.planes[oa[a]], x0, ya[a], x1, yb[b]], 1).reshape(-1, 5)
@@ -175,10 +175,15 @@ def _stack(boxes: np.ndarray, kinds: np.ndarray, columns: int) -> Stack:
     places = np.concatenate([y.at + 2, x.at - x.begin[x.own, None]], 1)
     for kind in (FIRST, SECOND):
         layer = np.zeros(code.shape, dtype=bool)
-        for r0, r1, c0, c1 in places[kinds == kind].tolist():
+        for r0, r1, c0, c1 in _rows(places[kinds == kind]):
             layer[r0:r1, c0:c1] = True
         code |= layer.view(np.uint8) * np.uint8(kind)
     return Stack(code, own, x.planes, xs, ys)
+
+
+def _rows(array: np.ndarray) -> Iterator[tuple[int, ...]]:
+    """The rows of an array (n, k); a list of lists would set off the garbage collector."""
+    return zip(*(column.tolist() for column in array.T), strict=True)
 
 
 def _near(
