@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -69,6 +69,15 @@ class Pair:
 
 
 @dataclass(frozen=True)
+class Cut:
+    """A layer of cuts, and the conductors on which they land below and above, by number."""
+
+    layer: int
+    below: tuple[int, ...]
+    above: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Technology:
     """The database unit and the manufacturing grid in nm, and the layers in the order of fabrication."""
 
@@ -79,6 +88,9 @@ class Technology:
     """Layer and datatype of the frame that says which window a file shows."""
     layers: tuple[Layer, ...]
     pairs: tuple[Pair, ...] = ()
+    cuts: tuple[Cut, ...] = ()
+    gate: tuple[int, int] | None = None
+    """The layers (over, channel) that make a transistor where they overlap."""
 
     def index(self, name: str) -> int:
         """The number of the layer of this name; `DesignError` where there is none."""
@@ -110,7 +122,22 @@ def load(name: str) -> Technology:
         layers = tuple(_layer(entry) for entry in plain["layers"])
     bare = Technology(name, plain["dbu"], plain["grid"], tuple(plain["boundary"]), layers)
     wanted = clip["checks"] if stem == name else CHECKS
-    return Technology(name, bare.dbu, bare.grid, bare.boundary, layers, tuple(_pairs(bare, plain["pairs"], wanted)))
+    over, channel = plain["gate"]
+    return replace(
+        bare,
+        pairs=tuple(_pairs(bare, plain["pairs"], wanted)),
+        cuts=tuple(_cuts(bare, plain["cuts"])),
+        gate=(bare.index(over), bare.index(channel)),
+    )
+
+
+def _cuts(bare: Technology, plain: Sequence[Mapping[str, Any]]) -> Iterator[Cut]:
+    """The cuts that there are, with the conductors that there are."""
+    there = [layer.name for layer in bare.layers]
+    for entry in plain:
+        below, above = (tuple(there.index(name) for name in entry[key] if name in there) for key in ("below", "above"))
+        if entry["layer"] in there and below and above:
+            yield Cut(there.index(entry["layer"]), below, above)
 
 
 def _layer(plain: Mapping[str, Any], checks: Collection[str] = ("notch", "area")) -> Layer:
