@@ -104,11 +104,12 @@ class Layout:
         return rules.violations(design)
 
     def metrics(self, designs: Sequence[Cell], reference: Sequence[Cell]) -> dict[str, float]:
-        """Legality, distances to `reference`, and copies of the corpus's train split; see `metrics.py`."""
+        """Legality, also after repair, distances to `reference`, and copies of the train split; see `metrics.py`."""
         if not designs or not reference:
             raise DesignError(f"{len(designs)} designs against {len(reference)}; metrics want one or more of each")
         close = metrics.closeness(designs, reference)
-        return metrics.legality(designs) | close | metrics.copying(designs, self._known)
+        legal = metrics.legality(designs) | metrics.repair(designs)
+        return legal | close | metrics.copying(designs, self._known)
 
     def baselines(self, train: Sequence[Cell], n: int, seed: int) -> Mapping[str, list[Cell]]:
         """`n` cells each of rectangles anywhere, and of real rectangles drawn independently."""
