@@ -1,8 +1,8 @@
 """KLayout's verdict on cells: run as a process of its own, and importing nothing of ours.
 
-Each line on stdin is a JSON object: `rules`, and `cells` with a `size` and `boxes` (layer x0 y0 x1 y1 in nm). Each line
-on stdout is the answer: by cell, the number of a rule and a box x0 y0 x1 y1 for each finding; CPU seconds of the checks
-alone, on regions that are merged already; and those of merging.
+Each line on stdin is a JSON object: `rules`, the number of `layers`, and `cells` with a `size` and `boxes` (layer x0 y0
+x1 y1 in nm). Each line on stdout is the answer: by cell, the number of a rule and a box x0 y0 x1 y1 for each finding;
+CPU seconds of the checks alone, on regions that are merged already; and those of merging.
 """
 
 from __future__ import annotations
