@@ -43,7 +43,13 @@ class Layout:
         """
         if split not in ("train", "val"):
             raise DesignError(f"no split {split!r}; there are train and val; choose one")
-        return self._short(_clips(self.technology.name, split))
+        clips = _clips(self.technology.name, split)
+        if not clips:
+            raise DesignError(
+                f"no clips of {self.technology.name} in {CORPUS}; there are those of ihp_sg13g2 and sky130; build the "
+                f"domain of one of these, or give clips as a reference"
+            )
+        return self._short(clips)
 
     def reference(self, path: Path) -> list[Cell]:
         """Every clip of the technology with at most `length` rectangles in a file of the corpus's format.
@@ -98,11 +104,12 @@ class Layout:
         return rules.violations(design)
 
     def metrics(self, designs: Sequence[Cell], reference: Sequence[Cell]) -> dict[str, float]:
-        """Legality, distances to `reference`, and copies of the corpus's train split; see `metrics.py`."""
+        """Legality, also after repair, distances to `reference`, and copies of the train split; see `metrics.py`."""
         if not designs or not reference:
             raise DesignError(f"{len(designs)} designs against {len(reference)}; metrics want one or more of each")
         close = metrics.closeness(designs, reference)
-        return metrics.legality(designs) | close | metrics.copying(designs, self._known)
+        legal = metrics.legality(designs) | metrics.repair(designs)
+        return legal | close | metrics.copying(designs, self._known)
 
     def baselines(self, train: Sequence[Cell], n: int, seed: int) -> Mapping[str, list[Cell]]:
         """`n` cells each of rectangles anywhere, and of real rectangles drawn independently."""
@@ -189,7 +196,7 @@ def _check_arrays(arrays: Mapping[str, np.ndarray], path: Path, steps: int, laye
 
 
 def build(technology: str = "sky130", length: int = 56) -> Layout:
-    """The domain of cells of one technology, `sky130` or `ihp_sg13g2`, with at most `length` rectangles."""
+    """The domain of cells of one technology, see `technology.names`, with at most `length` rectangles."""
     if not 1 <= length <= LONGEST:
         raise DesignError(f"length={length}; cells have 1 to {LONGEST} rectangles; choose one in between")
     return Layout(load(technology), length)

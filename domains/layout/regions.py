@@ -1,16 +1,16 @@
-"""Unions of rectangles, exactly: what they cover, where they are narrow, and few rectangles that make them up.
+"""Unions of rectangles, exactly: what they cover, which hang together, and few rectangles that make them up.
 
 Boxes are whole numbers x0 y0 x1 y1.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
+
+SPAN = 1 << 32
+"""More than any coordinate: what sets planes apart where boxes of many are in one order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,27 +26,9 @@ class Region:
         """Of what is inside."""
         return int(np.diff(self.ys) @ self.inside @ np.diff(self.xs))
 
-    def outside(self) -> Region:
-        """The rest of the window."""
-        return Region(self.xs, self.ys, ~self.inside)
-
     def turned(self) -> Region:
         """The region with x and y exchanged."""
         return Region(self.ys, self.xs, self.inside.T)
-
-    def mirrored(self) -> Region:
-        """The region with x replaced by -x."""
-        return Region(-self.xs[::-1], self.ys, self.inside[:, ::-1])
-
-
-class Narrow(NamedTuple):
-    """A box across which a region measures only `distance`."""
-
-    x0: int
-    y0: int
-    x1: int
-    y1: int
-    distance: float
 
 
 def union(boxes: np.ndarray, width: int, height: int) -> Region:
@@ -71,28 +53,50 @@ def polygon(points: np.ndarray) -> Region:
     return Region(xs, ys, np.logical_xor.accumulate(crossed, axis=1)[:, :-1])
 
 
-def narrow(region: Region, least: int) -> list[Narrow]:
-    """Where a region measures less than `least`: between parallel edges that face each other, and between corners.
-
-    The distance is Euclidean. Nothing counts that is cut off by the window's edge, as it may go on behind it.
-    """
-    found = [*_across(region, least), *_between_corners(region, least)]
-    found += [Narrow(y0, x0, y1, x1, d) for x0, y0, x1, y1, d in _across(region.turned(), least)]
-    found += [Narrow(-x1, y0, -x0, y1, d) for x0, y0, x1, y1, d in _between_corners(region.mirrored(), least)]
-    return sorted(set(found))
-
-
 def groups(boxes: np.ndarray) -> np.ndarray:
     """For each box (n, 4) the first one it hangs together with, as they overlap or share an edge, or by a third one."""
-    low, high = boxes[:, None, :2], boxes[:, None, 2:]
-    shared = np.minimum(high, boxes[:, 2:]) - np.maximum(low, boxes[:, :2])  # (n, n, 2), below 0 where apart
-    linked = (shared.min(-1) >= 0) & (shared.max(-1) > 0)
+    return groups_by_plane(np.concatenate([np.zeros((len(boxes), 1), dtype=np.int64), boxes], axis=1))
+
+
+def groups_by_plane(boxes: np.ndarray) -> np.ndarray:
+    """`groups` of boxes (n, 5) plane x0 y0 x1 y1, which hang together on their plane only."""
+    a, b = nearby(boxes, boxes, 0)
+    shared = np.minimum(boxes[a, 3:], boxes[b, 3:]) - np.maximum(boxes[a, 1:3], boxes[b, 1:3])
+    linked = (shared.max(-1) > 0) & (a != b)  # not at a corner only
+    a, b = a[linked], b[linked]
     label = np.arange(len(boxes))
     while True:
-        lowest = np.where(linked, label, len(boxes)).min(1, initial=len(boxes))
+        lowest = label.copy()
+        np.minimum.at(lowest, a, label[b])
+        lowest = lowest[lowest]
         if (lowest == label).all():
             return np.asarray(label)
         label = lowest
+
+
+def nearby(some: np.ndarray, others: np.ndarray, reach: int) -> tuple[np.ndarray, np.ndarray]:
+    """All pairs of one of some boxes (n, 5) and one of others (m, 5) on its plane, no further apart on either axis.
+
+    Boxes are plane x0 y0 x1 y1; what comes back are the numbers of the boxes, (k,) and (k,).
+    """
+    order = np.argsort(others[:, 0] * SPAN + others[:, 1], kind="stable")
+    plane, x0, y0, x1, y1 = np.ascontiguousarray(others[order].T)
+    own, left, below, right, above = np.ascontiguousarray(some.T)
+    start, own, widest = plane * SPAN + x0, own * SPAN, int((x1 - x0).max(initial=0))
+    first = np.searchsorted(start, own + left - reach - widest)
+    a, b = expanded(first, np.searchsorted(start, own + right + reach, "right"))
+    for low, high in ((y0, above), (below, y1), (left, x1)):  # the fourth is how they were found
+        one, other = (b, a) if high is above else (a, b)
+        close = low[one] - reach <= high[other]
+        a, b = a[close], b[close]
+    return a, order[b]
+
+
+def expanded(first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For ranges (n,) from first to last: the number of the range, and each number in it, one range after the other."""
+    counts = np.maximum(last - first, 0)
+    number = np.repeat(np.arange(len(counts)), counts)
+    return number, np.arange(len(number)) - np.repeat(counts.cumsum() - counts - first, counts)
 
 
 def cover(region: Region) -> np.ndarray:
@@ -114,51 +118,6 @@ def _runs(inside: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     framed[:, 1:-1] = inside
     rows, starts = np.nonzero(framed[:, 1:] > framed[:, :-1])
     return rows, starts, np.nonzero(framed[:, 1:] < framed[:, :-1])[1]
-
-
-def _across(region: Region, least: int) -> Iterator[Narrow]:
-    """Runs shorter than `least` with both ends in the window; equal runs in rows that follow each other are one."""
-    rows, starts, ends = _runs(region.inside)
-    short = (region.xs[ends] - region.xs[starts] < least) & (starts > 0) & (ends < len(region.xs) - 1)
-    found = sorted(zip(starts[short].tolist(), ends[short].tolist(), rows[short].tolist(), strict=True), reverse=True)
-    while found:
-        start, end, row = found.pop()
-        top = row + 1
-        while found and found[-1] == (start, end, top):
-            top = found.pop()[-1] + 1
-        (x0, x1), (y0, y1) = region.xs[[start, end]].tolist(), region.ys[[row, top]].tolist()
-        yield Narrow(x0, y0, x1, y1, float(x1 - x0))
-
-
-def _between_corners(region: Region, least: int) -> Iterator[Narrow]:
-    """Pairs of a corner that juts in from the lower left and one from the upper right, closer than `least`."""
-    i = region.inside
-    low_left, low_right, up_left, up_right = i[:-1, :-1], i[:-1, 1:], i[1:, :-1], i[1:, 1:]
-    sides = low_right & up_left
-    ay, ax = np.argwhere(sides & ~low_left).T + 1
-    by, bx = np.argwhere(sides & ~up_right).T + 1
-    if not len(ax) or not len(bx):
-        return
-    a, b = _near(region.xs[ax], region.ys[ay], region.xs[bx], region.ys[by], least)
-    ax, ay, bx, by = ax[a], ay[a], bx[b], by[b]
-    bare = np.zeros((len(region.ys), len(region.xs)), dtype=np.int64)
-    bare[1:, 1:] = (~i).cumsum(0).cumsum(1)  # of the squares left of and below each corner, how many are not inside
-    seen = bare[by, bx] - bare[ay, bx] - bare[by, ax] + bare[ay, ax] == 0
-    boxes = np.stack([region.xs[ax], region.ys[ay], region.xs[bx], region.ys[by]], axis=1)[seen]
-    for x0, y0, x1, y1 in boxes.tolist():
-        yield Narrow(x0, y0, x1, y1, math.hypot(x1 - x0, y1 - y0))
-
-
-def _near(ax: np.ndarray, ay: np.ndarray, bx: np.ndarray, by: np.ndarray, least: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of all pairs of a point a and a point b, level with it or right of and above it, closer than `least`."""
-    order = np.argsort(bx, kind="stable")
-    first, last = np.searchsorted(bx[order], [ax, ax + least])  # the others need no look: there may be very many
-    counts = last - first
-    a = np.repeat(np.arange(len(ax)), counts)
-    b = order[np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts - first, counts)]
-    dx, dy = bx[b] - ax[a], by[b] - ay[a]
-    close = (dy >= 0) & (dx**2 + dy**2 < least**2)
-    return a[close], b[close]
 
 
 def _largest(inside: np.ndarray) -> np.ndarray:

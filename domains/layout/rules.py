@@ -1,22 +1,43 @@
-"""Design rules of one layer: least width and space, exact size of contacts, the manufacturing grid.
+"""Design rules: of one layer, between layers, and the manufacturing grid. All cells of a list are checked at once.
 
-Rules hold for the union of a layer's rectangles. What the window's edge cuts is excused where the cut decides: a width
-or a space counts only when both its ends are inside the window, and a contact may be smaller where it meets the edge.
+Rules hold for the union of a layer's rectangles. Distances are Euclidean, between sides that face each other and
+between corners that do, with nothing in between. What the window's edge cuts is excused where the cut decides: a width,
+a space or an enclosure counts only when both its ends are inside the window, a contact may be smaller where it meets
+the edge, and a shape that meets it may have any area.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from domains.base import Violation
-from domains.layout import regions
+from domains.layout import checks
 from domains.layout.cell import Cell
-from domains.layout.technology import Layer, Rule
+from domains.layout.checks import Finding
+from domains.layout.technology import Area, Pair, Technology
 
-NAMES = ("width", "space", "size", "grid", "empty")
+NAMES = (
+    "width", "space", "notch", "size", "area", "enclosure", "extension", "separation", "overlap",
+    "grid", "empty",
+)  # fmt: skip
+_BATCH = 8192
+"""Rectangles that are checked at once, about: their arrays are to stay in the cache."""
+_REMEDIES = {
+    "width": "widen it",
+    "space": "move the shapes apart or join them",
+    "notch": "widen or fill it",
+    "size": "draw a square of that size",
+    "area": "enlarge it",
+    "enclosure": "draw more around it or move it inwards",
+    "extension": "lengthen it",
+    "separation": "move the shapes apart",
+    "overlap": "let them overlap more or move them apart",
+    "grid": "round the corners",
+}
+_WHERE = {"enclosure": "inside", "extension": "beyond", "separation": "from", "overlap": "shared with"}
 
 
 @dataclass(frozen=True)
@@ -29,16 +50,30 @@ class Marker:
     measured: str
     required: str
     remedy: str
+    name: str
+    """What the foundry's deck calls the rule."""
 
 
 def markers(cell: Cell) -> list[Marker]:
-    """All places where a cell breaks rules, by layer."""
-    shapes = cell.array()
-    found: list[Marker] = []
-    for number, layer in enumerate(cell.rules.layers):
-        boxes = shapes[shapes[:, 0] == number, 1:]
-        if len(boxes):
-            found += _layer(cell, number, layer, boxes)
+    """All places where a cell breaks rules, by layer, rule and place."""
+    return markers_of([cell])[0]
+
+
+def markers_of(cells: Sequence[Cell]) -> list[list[Marker]]:
+    """All places where cells of one technology break rules; many cells take less time together."""
+    sizes = [(cell.width, cell.height) for cell in cells]
+    return check(cells[0].rules, [cell.array() for cell in cells], sizes) if cells else []
+
+
+def check(technology: Technology, shapes: Sequence[np.ndarray], sizes: Sequence[tuple[int, int]]) -> list[list[Marker]]:
+    """The markers of cells given as arrays (n, 5) of layer x0 y0 x1 y1 with the width and height of their windows."""
+    found: list[list[Marker]] = []
+    first, held = 0, 0
+    for last, own in enumerate(shapes, 1):
+        held += len(own)
+        if held >= _BATCH or last == len(shapes):
+            found += _marked(technology, shapes[first:last], sizes[first:last])
+            first, held = last, 0
     return found
 
 
@@ -67,35 +102,31 @@ def _in_words(cell: Cell, marker: Marker, shapes: np.ndarray) -> Violation:
     return Violation(marker.rule, int(concerned[0]), int(concerned[-1]) + 1, message)
 
 
-def _layer(cell: Cell, number: int, layer: Layer, boxes: np.ndarray) -> Iterator[Marker]:
-    region = regions.union(boxes, cell.width, cell.height)
-    if layer.width:
-        yield from _narrow(region, "width", number, layer.width, "widen it")
-    if layer.size:
-        yield from _wrong_size(cell, number, layer.size, boxes)
-    yield from _narrow(region.outside(), "space", number, layer.space, "move the shapes apart or join them")
-    for box in boxes[(boxes % cell.rules.grid != 0).any(1)].tolist():
-        yield Marker("grid", number, tuple(box), "missed", f"multiples of {cell.rules.grid} nm", "round the corners")
+def _marked(
+    technology: Technology, shapes: Sequence[np.ndarray], sizes: Sequence[tuple[int, int]]
+) -> list[list[Marker]]:
+    found: list[list[Marker]] = [[] for _ in shapes]
+    for finding in checks.Batch(technology, shapes, sizes).findings():
+        found[finding.cell].append(_marker(technology, finding))
+    return [sorted(own, key=lambda m: (m.layer, NAMES.index(m.rule), m.name, m.box)) for own in found]
 
 
-def _narrow(region: regions.Region, rule: str, number: int, limit: Rule, remedy: str) -> Iterator[Marker]:
-    required = f"at least {limit.nm} nm ({limit.rule})"
-    for x0, y0, x1, y1, distance in regions.narrow(region, limit.nm):
-        yield Marker(rule, number, (x0, y0, x1, y1), f"{distance:.4g} nm", required, remedy)
-
-
-def _wrong_size(cell: Cell, number: int, limit: Rule, boxes: np.ndarray) -> Iterator[Marker]:
-    """Connected shapes that are not squares of exactly this size, as far as they are in the window."""
-    label = regions.groups(boxes)
-    for group in np.unique(label):
-        own = boxes[label == group]
-        x0, y0, x1, y1 = box = (*own[:, :2].min(0).tolist(), *own[:, 2:].max(0).tolist())
-        whole = len(own) == 1 or regions.union(own, cell.width, cell.height).area == (x1 - x0) * (y1 - y0)
-        if not (whole and _fits(x0, x1, cell.width, limit.nm) and _fits(y0, y1, cell.height, limit.nm)):
-            required = f"exactly {limit.nm} x {limit.nm} nm ({limit.rule})"
-            yield Marker("size", number, box, f"{x1 - x0} x {y1 - y0} nm", required, "draw a square of that size")
-
-
-def _fits(start: int, end: int, window: int, size: int) -> bool:
-    cut = start == 0 or end == window
-    return end - start == size or (cut and end - start < size)
+def _marker(technology: Technology, finding: Finding) -> Marker:
+    """A finding in words."""
+    measured, limit = finding.measured, finding.limit
+    told = "missed" if measured is None else f"{measured:.4g} nm" if isinstance(measured, float | int) else ""
+    if isinstance(measured, tuple):
+        told = f"{measured[0]} x {measured[1]} nm"
+    if isinstance(limit, Area):
+        told, required = f"{measured} nm²", f"at least {limit.nm2} nm²"
+    elif isinstance(limit, Pair):
+        names = " or ".join(technology.layers[number].name for number in limit.to)
+        least = "wholly" if measured is None else f"at least {limit.nm} nm"
+        required = f"{least} {_WHERE[limit.check]} {names}"
+    elif limit is None:
+        required = f"multiples of {technology.grid} nm"
+    else:
+        required = f"exactly {limit.nm} x {limit.nm} nm" if finding.kind == "size" else f"at least {limit.nm} nm"
+    name = limit.rule if limit else "grid"
+    required += f" ({name})" if limit else ""
+    return Marker(finding.kind, finding.layer, finding.box, told, required, _REMEDIES[finding.kind], name)

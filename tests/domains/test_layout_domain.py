@@ -161,8 +161,8 @@ def test_corpus_is_made_up_of_rectangles_as_large_as_they_can_be() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"technology": "tsmc7"}, "technology='tsmc7'; there are ihp_sg13g2, sky130"),
-        ({"technology": "../sky130"}, "there are ihp_sg13g2, sky130"),
+        ({"technology": "tsmc7"}, "technology='tsmc7'; there are gf180mcu, ihp_sg13g2, sky130"),
+        ({"technology": "../sky130"}, "there are gf180mcu, ihp_sg13g2, sky130"),
         ({"length": 0}, "length=0; .*1 to 256"),
         ({"length": 257}, "length=257"),
     ],

@@ -29,6 +29,7 @@ def test_a_set_is_at_no_distance_from_itself() -> None:
     assert found["length_w1"] == found["layer_js"] == found["density_error"] == 0
     assert found["raw_clean"] == 1
     assert found["dropped"] == found["violations_per_shape"] == 0
+    assert (found["legal_clean"], found["displacement"]) == (1, 0)
 
 
 def test_legality_counts_designs_and_rectangles() -> None:
@@ -39,6 +40,18 @@ def test_legality_counts_designs_and_rectangles() -> None:
         "violations_per_shape": pytest.approx((2 + 1 + 1) / 5),
         "dropped": pytest.approx(1 / 5),
     }
+
+
+def test_repair_counts_what_can_be_made_legal_how_far_edges_move_and_faults() -> None:
+    clean, narrow = made((3, 200, 200, 600, 600)), made((3, 200, 200, 600, 350))  # 10 nm too narrow, on 4 edges
+    small = made((2, 600, 600, 760, 760), (2, 700, 600, 860, 760))  # two cuts, nearer to one, on nothing
+    found = metrics.repair([clean, narrow, made()])
+    assert found == {
+        "legal_clean": pytest.approx(2 / 3),
+        "displacement": pytest.approx(10 / 4 / 3),
+        "connectivity_faults": pytest.approx(2 / 3),  # metal that no cut reaches
+    }
+    assert metrics.repair([small])["connectivity_faults"] == 1
 
 
 @settings(max_examples=30, deadline=None)
