@@ -40,7 +40,18 @@ _WORDS = {
     Sequence: "a list",
     Mapping: "a table",
 }
-_NOT_PLUGINS = {"base", "files", "statistics", "training", "loading", "tiles", "manifolds", "networks", "guidance"}
+_NOT_PLUGINS = {
+    "base",
+    "files",
+    "statistics",
+    "training",
+    "loading",
+    "tiles",
+    "muon",
+    "manifolds",
+    "networks",
+    "guidance",
+}
 """Modules of the rooms that plug-ins share."""
 
 
