@@ -16,6 +16,14 @@ class RewardError(InputError):
     """A reward cannot be built with these parameters; the message has the value, the legal ones and the remedy."""
 
 
+def check_form(domain: object, kind: type, reward: str, form: str) -> None:
+    """Raise `RewardError` unless a domain is of the kind that a reward of proteins can score."""
+    if not isinstance(domain, kind):
+        raise RewardError(
+            f"{reward} scores proteins as {form}, not {type(domain).__name__}; use domain=protein with form={form}"
+        )
+
+
 @dataclass(frozen=True)
 class RewardResult:
     """Scores of a batch: `value` (B,) in [0, 1], 1 is best; `valid` (B,) bool; `parts` are raw measurements (B,)."""

@@ -19,7 +19,7 @@ from data.space import State
 from domains.base import DesignError
 from domains.protein import Frames, Protein, motif
 from domains.protein.frames import ca_trace
-from rewards.base import RewardError, RewardResult
+from rewards.base import RewardError, RewardResult, check_form
 
 CONTACT = 8.0
 """A hotspot is touched by a CA as near as this, in angstrom."""
@@ -81,10 +81,7 @@ def build(domain: Frames, file: str = "", hotspots: str = "", away: float = 15.0
     A residue's own atom is CB, or CA where it has none. `away` is the distance of a design's centre from theirs, in
     angstrom.
     """
-    if not isinstance(domain, Frames):
-        raise RewardError(
-            f"hotspot_contacts scores backbones, and {type(domain).__name__} has none; use protein as form=frames"
-        )
+    check_form(domain, Frames, "hotspot_contacts", "frames")
     if not file or not hotspots:
         raise RewardError(f"file={file!r:.100} hotspots={hotspots!r:.100}; give both, as target.pdb and A30,A33")
     if not 0 <= away <= FARTHEST:

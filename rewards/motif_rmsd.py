@@ -15,7 +15,7 @@ from domains.base import DesignError
 from domains.protein import Frames, Protein, motif
 from domains.protein.frames import ca_trace
 from domains.protein.residues import CA
-from rewards.base import RewardError, RewardResult
+from rewards.base import RewardError, RewardResult, check_form
 
 FEWEST = 3
 """Fewer atoms can be superposed in any number of ways."""
@@ -78,10 +78,7 @@ def build(domain: Frames, file: str = "", residues: str = "", at: Sequence[int] 
 
     `scale` is the deviation in angstrom at which it is worth half.
     """
-    if not isinstance(domain, Frames):
-        raise RewardError(
-            f"motif_rmsd scores backbones, and {type(domain).__name__} has none; use protein as form=frames"
-        )
+    check_form(domain, Frames, "motif_rmsd", "frames")
     if not NEAREST <= scale <= FARTHEST:
         raise RewardError(f"scale={scale}; it is from {NEAREST:g} to {FARTHEST:g} angstrom; choose e.g. 2")
     try:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import torch
 
-from domains.protein import Frames, Protein, sequence_design
-from rewards.base import RewardError, RewardResult
+from domains.protein import Protein, sequence_design
+from domains.protein.backbones import Backbones
+from rewards.base import RewardResult, check_form
 
 
 class ProteinMPNN:
@@ -27,10 +28,7 @@ class ProteinMPNN:
         return RewardResult((-nll).exp().nan_to_num(0.0), nll.isfinite(), {"nll": nll.nan_to_num(0.0)})
 
 
-def build(domain: Frames) -> ProteinMPNN:
+def build(domain: Backbones) -> ProteinMPNN:
     """The reward of a backbone for which ProteinMPNN is sure of the sequence."""
-    if not isinstance(domain, Frames):
-        raise RewardError(
-            f"protein_mpnn scores backbones, and {type(domain).__name__} has none; use protein as form=frames"
-        )
+    check_form(domain, Backbones, "protein_mpnn", "frames or torsions")
     return ProteinMPNN()

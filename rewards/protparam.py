@@ -9,7 +9,7 @@ import torch
 from Bio.SeqUtils.ProtParam import ProteinAnalysis
 
 from domains.protein import Protein, Sequences, residues
-from rewards.base import RewardError, RewardResult
+from rewards.base import RewardError, RewardResult, check_form
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,7 @@ class ProtParam:
 
 def build(domain: Sequences, property: str = "gravy", target: float | None = None) -> ProtParam:
     """The reward of a property close to `target`, or to the mean of real chains."""
-    if not isinstance(domain, Sequences):
-        raise RewardError(
-            f"protparam scores sequences, and {type(domain).__name__} has none; use protein as form=sequence"
-        )
+    check_form(domain, Sequences, "protparam", "sequence")
     if property not in PROPERTIES:
         raise RewardError(f"property={property!r}; there are {', '.join(PROPERTIES)}; choose one")
     mean, reach = PROPERTIES[property].mean, REACH * PROPERTIES[property].spread

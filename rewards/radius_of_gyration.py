@@ -10,7 +10,7 @@ from torch import Tensor
 from data.space import State
 from domains.protein import Frames, Protein, metrics
 from domains.protein.frames import ca_trace
-from rewards.base import RewardError, RewardResult
+from rewards.base import RewardError, RewardResult, check_form
 
 SMALLEST, LARGEST = 1.0, 1000.0
 _TINY = 1e-12
@@ -53,10 +53,7 @@ def _radius(state: State) -> Tensor:
 
 def build(domain: Frames, target: float | None = None) -> RadiusOfGyration:
     """The reward of a radius close to `target` angstrom, or to that of a compact chain."""
-    if not isinstance(domain, Frames):
-        raise RewardError(
-            f"radius_of_gyration scores backbones, and {type(domain).__name__} has none; use protein as form=frames"
-        )
+    check_form(domain, Frames, "radius_of_gyration", "frames")
     if target is not None and not SMALLEST <= target <= LARGEST:
         raise RewardError(f"target={target}; a radius is from {SMALLEST:g} to {LARGEST:g} angstrom; choose e.g. 12")
     return RadiusOfGyration(target)

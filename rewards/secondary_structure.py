@@ -17,7 +17,7 @@ from torch import Tensor
 from data.space import State
 from domains.protein import Frames, Protein, secondary
 from domains.protein.frames import ca_trace
-from rewards.base import RewardError, RewardResult
+from rewards.base import RewardError, RewardResult, check_form
 
 WINDOW = 4
 _TINY = 1e-8
@@ -103,10 +103,7 @@ def _turned(a: Tensor, b: Tensor, c: Tensor, d: Tensor, ideal: float) -> Tensor:
 
 def build(domain: Frames, kind: str = "helix", target: float = 1.0) -> SecondaryStructure:
     """The reward of a share of `kind`, helix or strand, close to `target`, between 0 and 1."""
-    if not isinstance(domain, Frames):
-        raise RewardError(
-            f"secondary_structure scores backbones, and {type(domain).__name__} has none; use protein as form=frames"
-        )
+    check_form(domain, Frames, "secondary_structure", "frames")
     if kind not in KINDS:
         raise RewardError(f"kind={kind!r}; there are {', '.join(KINDS)}; choose one")
     if not 0 <= target <= 1:

@@ -149,6 +149,7 @@ def _lock(domain: str, parameters: Mapping[str, str]) -> dict[str, Any]:
     made = {
         name: INPUTS[annotation](f"Hold {name}", f"lock/{domain}/{name}", "" if annotation == "str" else [])
         for name, annotation in parameters.items()
+        if annotation in INPUTS
     }
     lock = {name: value for name, value in made.items() if value}
     return {"lock": lock} if lock else {}

@@ -258,6 +258,7 @@ class _Place(NamedTuple):
 
     @property
     def box(self) -> Box:
+        """x0 y0 x1 y1."""
         return self.x0, self.y0, self.x1, self.y1
 
     def ends(self) -> tuple[tuple[float, float], tuple[float, float]]:

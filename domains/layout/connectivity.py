@@ -148,6 +148,7 @@ class _Pieces:
             self.ends.append(self.ends[-1] + count)
 
     def nets(self) -> Nets:
+        """Pieces that cuts join, and what else conducts."""
         ends = [(cut, layer) for cut in self.cuts for layer in (*cut.below, *cut.above)]
         links = [pair for cut, layer in ends for pair in self._meet(cut, layer)]
         rows, columns = np.array(links, dtype=np.int64).reshape(-1, 2).T
@@ -162,11 +163,13 @@ class _Pieces:
         return Nets(self.xs, self.ys, number[self.label], len(seen))
 
     def gates(self) -> list[Box]:
+        """The connected parts of the channels."""
         found, count = ndimage.label(self.channel)
         layer = self.gate[0] if self.gate else 0
         return [self._box(layer, place) for place in ndimage.find_objects(found, count)]
 
     def faults(self) -> Faults:
+        """Cuts that do not land on both sides, and conductors that none reaches."""
         dangling, reached = [], set()
         for cut in self.cuts:
             below, above = (
@@ -179,6 +182,7 @@ class _Pieces:
         return Faults(tuple(dangling), tuple(floating))
 
     def points(self) -> list[Point]:
+        """The middle of the largest square of each piece of conductor."""
         areas = np.diff(self.ys)[:, None] * np.diff(self.xs)
         found = []
         for layer in self.conductors:

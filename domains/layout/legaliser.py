@@ -111,6 +111,8 @@ def least_moves(
         bounds=np.stack([np.zeros(len(upper)), upper], 1),
         method="highs-ds",
     )
+    if not result.success:  # misses are allowed at a price, so a solution there is
+        raise ArithmeticError(f"HiGHS gave up on {len(links)} constraints: {result.message}")
     step = np.rint(result.x[:m] - result.x[m : 2 * m]).astype(np.int64)
     place = target + step
     short = least - (place[high] - place[low])

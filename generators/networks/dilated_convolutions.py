@@ -13,11 +13,13 @@ TIME_WAVES, PLACE_WAVES = 32, 16
 
 
 class DilatedConvolutions(nn.Module):
-    """(batch, length, width_in) -> (batch, length, width_out).
+    """(batch, length, width_in) -> (batch, length, width_out), for any length up to the one that it is made for.
 
     The trunk runs in bfloat16 under autocast: convolutions are 1 x k over channels-last images, which is the layout
     that a CPU's matrix units want. Dilations repeat 1, 2, 4, 8, 16, so ten blocks of kernel 5 see 249 sites.
     """
+
+    places: Tensor
 
     def __init__(self, length: int, width_in: int, width_out: int, channels: int, depth: int, kernel: int) -> None:
         super().__init__()
@@ -37,7 +39,7 @@ class DilatedConvolutions(nn.Module):
     def forward(self, x: Tensor, mask: Tensor, start: Tensor, end: Tensor) -> Tensor:
         """x (B, L, width_in), mask (B, L) bool, times `start` and `end` (B,) in [0, 1] -> (B, L, width_out) float32."""
         times = torch.cat([waves(time, 4.0, 1 / 64, TIME_WAVES) for time in (start, end - start)], dim=-1)
-        condition, places = self.times(times), self.places  # (B, C), (L, 2 * PLACE_WAVES)
+        condition, places = self.times(times), self.places[: x.shape[1]]  # (B, C), (L, 2 * PLACE_WAVES)
         keep = None if bool(mask.all()) else mask[..., None]
         hidden = self.input(x) + self.place(places)  # (B, L, C)
         if torch.is_autocast_enabled(x.device.type):

@@ -19,7 +19,7 @@ FACTORS = (Categorical, Real, Rotation, Angle)
 DEFAULT = Recipe()
 SHORTEST = 1 / 32
 """The shortest jump that the semigroup identity ties to two of half its length."""
-STEPPER = {"renewal": 0.1, "power": 1.5, "noise_scale": 0.6}
+STEPPER = {"renewal": 0.1, "power": 1.5, "cooling": 4.0}
 """How chains of frames are drawn, chosen by their bonds, torsions and content of helix; see `FlowMapScheduler`."""
 
 

@@ -62,9 +62,9 @@ class FlowMap(ModelMixin, ConfigMixin):  # type: ignore[misc]
         return MeanFlow(self.geometry, self._raw, parameterisation, self.config.shortest)
 
     def resize(self, space: Space) -> None:
-        """Designs of other lengths from here on; raises `GeneratorError` for a network that is made for one length."""
-        if not isinstance(self.network, FrameAttention):
-            raise GeneratorError(f"this network is for {self.space}, not {space}; give that length")
+        """Designs of other lengths from here on; raises `GeneratorError` for longer ones than it is made for."""
+        if space.length > self.space.length:
+            raise GeneratorError(f"this network is for {self.space}, not {space}; give at most that length")
         self.space = space
 
     def _network(self, channels: int, depth: int, kernel: int) -> torch.nn.Module:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from torch import Tensor
 from data.space import Space
 from generators.rmf.geometry import Geometry, Points, scaled
 
-MOST_POWER = 4.0
+MOST_POWER, MOST_COOLING = 4.0, 100.0
 
 
 @dataclass
@@ -33,21 +34,20 @@ class FlowMapScheduler(SchedulerMixin, ConfigMixin):  # type: ignore[misc]
     starts at `renewal` or later goes all the way to X_{s,1}(x) instead and comes back to its end along the path from
     fresh noise (gamma = 1 in Kim et al., arXiv 2310.02279). For an exact flow map that is the same distribution; for a
     learned one it keeps a sample as noisy as the network believes it to be, so that errors of earlier steps are mended
-    and not carried on. With a renewal of 1 nothing is random but the start. A `noise_scale` below 1 goes back that much
-    less far, so that a sample has less noise than its time says and is drawn towards what is likely: sounder designs,
-    less different from each other (as zeta in FrameDiff, Yim et al., arXiv 2302.02277).
+    and not carried on. With a renewal of 1 nothing is random but the start. With a `cooling` above 0
+    it goes back only exp(-cooling (t - s)) of the way, so that a sample has less noise than its time says and is drawn
+    towards what is likely: sounder designs, less different from each other (FrameDiff scales its noise to the same
+    end, Yim et al., arXiv 2302.02277). By the length of the step, so that many steps do not cool more than few.
     """
 
     order = 1
 
     @register_to_config  # type: ignore[untyped-decorator]
-    def __init__(
-        self, space: dict[str, Any], renewal: float = 1.0, power: float = 1.0, noise_scale: float = 1.0
-    ) -> None:
+    def __init__(self, space: dict[str, Any], renewal: float = 1.0, power: float = 1.0, cooling: float = 0.0) -> None:
         if not 0 <= renewal <= 1:
             raise ValueError(f"renewal is {renewal}; it must be from 0 to 1")
-        if not 0 <= noise_scale <= 1:
-            raise ValueError(f"noise_scale is {noise_scale}; it must be from 0 to 1")
+        if not 0 <= cooling <= MOST_COOLING:
+            raise ValueError(f"cooling is {cooling}; it must be from 0 to {MOST_COOLING:g}")
         if not 1 <= power <= MOST_POWER:
             raise ValueError(f"power is {power}; it must be from 1 to {MOST_POWER:g}")
         self.geometry = Geometry.of(Space.from_dict(space))
@@ -77,6 +77,6 @@ class FlowMapScheduler(SchedulerMixin, ConfigMixin):  # type: ignore[misc]
         end = r_timestep if noise is None else 1.0
         moved = self.geometry.manifold.exp(sample, scaled(model_output, first.new_full((len(first),), end - timestep)))
         if noise is not None:
-            fraction = 1 - self.config.noise_scale * (1 - r_timestep)
-            moved = self.geometry.along(noise, moved, first.new_full((len(first),), fraction))
+            kept = math.exp(-self.config.cooling * (r_timestep - timestep)) * (1 - r_timestep)
+            moved = self.geometry.along(noise, moved, first.new_full((len(first),), 1 - kept))
         return FlowMapSchedulerOutput(prev_sample=moved)

@@ -102,6 +102,18 @@ def test_a_training_on_long_designs_begins_from_one_on_short(tmp_path: Path) -> 
     assert not (tmp_path / "no").exists()
 
 
+def test_torsions_can_be_learned_and_drawn(tmp_path: Path) -> None:
+    small = ["domain=protein", "domain.form=torsions", "domain.length=44"]
+    assert train(tmp_path / "ckpt", *small, "generator.recipe.steps=3") == 0
+    asked = [*small, f"checkpoint={tmp_path / 'ckpt'}", "n=2", "~rewards.radius_of_gyration"]
+    assert cli.run(["generate", *asked, f"out={tmp_path / 'run'}"]) == 0
+    made = [protein.build().read(path) for path in (tmp_path / "run" / "designs").glob("*.pdb")]
+    assert len(made) == 2
+    bonds = np.concatenate([np.linalg.norm(x.atoms()[1:, 0] - x.atoms()[:-1, 2], axis=-1) for x in made])
+    np.testing.assert_allclose(bonds, 1.33, atol=3e-3)
+    assert cli.run(["generate", *asked, "domain.length=43", f"out={tmp_path / 'shorter'}"]) == 0
+
+
 @pytest.mark.parametrize(
     ("override", "said"),
     [

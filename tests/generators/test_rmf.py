@@ -1,6 +1,7 @@
 """Riemannian MeanFlow on problems whose answer is known."""
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -272,9 +273,10 @@ def test_a_power_makes_the_last_steps_the_finest() -> None:
     assert scheduler.ends[-1] == 1
 
 
-def test_a_noise_scale_goes_back_less_far_towards_fresh_noise() -> None:
+def test_cooling_goes_back_less_far_towards_fresh_noise_by_the_length_of_the_step() -> None:
+    """By half in a step of 0.1: to where the time is 0.8, not 0.6."""
     state = chains(3)
-    full, part = (FlowMapScheduler(FRAMES.to_dict(), 0.25, noise_scale=scale) for scale in (1.0, 0.5))
+    full, part = (FlowMapScheduler(FRAMES.to_dict(), 0.25, cooling=rate) for rate in (0.0, 10 * math.log(2)))
     end = full.geometry.points(state)
     fresh = full.geometry.manifold.random(end, StepNoise(2), state["mask"])
     still = {name: torch.zeros_like(value) for name, value in end.items()}
@@ -551,7 +553,7 @@ def test_weights_that_do_not_fit_are_refused(tmp_path: Path, change) -> None:
         ("scheduler_config.json", {"space": MIXED.to_dict()}),
         ("scheduler_config.json", {"renewal": 2.0}),
         ("scheduler_config.json", {"power": 0.5}),
-        ("scheduler_config.json", {"noise_scale": 1.5}),
+        ("scheduler_config.json", {"cooling": -0.1}),
     ],
 )
 def test_a_config_that_does_not_fit_is_refused(tmp_path: Path, name: str, values: dict[str, object]) -> None:

@@ -201,7 +201,7 @@ def test_side_chains_and_what_is_no_protein_belong_to_the_target(file: str, tmp_
         ({"at": (-3, 76)}, "at=-3"),
         ({"scale": 0.0}, "scale=0.0; it is from"),
         ({"scale": float("nan")}, "scale=nan"),
-        ({"domain": protein.build("sequence")}, "scores backbones"),
+        ({"domain": protein.build("sequence")}, "scores proteins as frames"),
     ],
 )
 def test_a_bad_motif_is_refused_in_one_line(file: str, change: dict, message: str) -> None:
@@ -220,7 +220,7 @@ def test_a_bad_motif_is_refused_in_one_line(file: str, change: dict, message: st
         ({"hotspots": "A999"}, "no residue A:999"),
         ({"away": -1.0}, "away=-1.0; it is from 0 to 100"),
         ({"away": float("nan")}, "away=nan"),
-        ({"domain": protein.build("sequence")}, "scores backbones"),
+        ({"domain": protein.build("sequence")}, "scores proteins as frames"),
     ],
 )
 def test_bad_hotspots_are_refused_in_one_line(file: str, change: dict, message: str) -> None:

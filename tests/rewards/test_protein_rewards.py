@@ -11,7 +11,7 @@ from Bio.SeqUtils.ProtParam import ProteinAnalysis
 
 from domains import dna, protein
 from domains.protein import Protein, baselines, geometry, secondary
-from rewards import protparam, radius_of_gyration, secondary_structure
+from rewards import hotspot_contacts, motif_rmsd, protparam, radius_of_gyration, secondary_structure
 from rewards.base import Differentiable, RewardError
 
 FRAMES = protein.build()
@@ -199,16 +199,16 @@ def test_letters_outside_the_twenty_are_left_out_and_not_valid(name: str, letter
 # What is refused
 
 
-@pytest.mark.parametrize("domain", [SEQUENCES, dna.build()])
-@pytest.mark.parametrize("module", [radius_of_gyration, secondary_structure])
+@pytest.mark.parametrize("domain", [SEQUENCES, protein.build("torsions"), dna.build()])
+@pytest.mark.parametrize("module", [radius_of_gyration, secondary_structure, motif_rmsd, hotspot_contacts])
 def test_rewards_of_backbones_want_frames(module: object, domain: object) -> None:
-    with pytest.raises(RewardError, match=r"scores backbones, and (Sequences|Dna) has none; use .*form=frames"):
+    with pytest.raises(RewardError, match=r"as frames, not (Sequences|Torsions|Dna); use .*form=frames"):
         module.build(domain)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("domain", [FRAMES, dna.build()])
 def test_protparam_wants_sequences(domain: object) -> None:
-    with pytest.raises(RewardError, match=r"scores sequences, and (Frames|Dna) has none; use .*form=sequence"):
+    with pytest.raises(RewardError, match=r"scores proteins as sequence, not (Frames|Dna); use .*form=sequence"):
         protparam.build(domain)  # type: ignore[arg-type]
 
 

@@ -1,7 +1,7 @@
 """Our design-rule check beside KLayout's, on real standard cells and on the same with some sides moved.
 
-`cells.npz` has 100 standard cells of SkyWater SKY130 and IHP SG13G2 (both Apache-2.0, as distributed in the Python
-packages sky130 0.0.16 and ihp-gdsfactory 2.0.1): `rects` (m, 5) are layer x0 y0 x1 y1 in steps of 5 nm, the cell's
+The corpus `stdcells_100.npz` has 100 standard cells of SkyWater SKY130 and IHP SG13G2 (both Apache-2.0, as distributed
+in the Python packages sky130 0.0.16 and ihp-gdsfactory 2.0.1): `rects` (m, 5) are layer x0 y0 x1 y1 in steps of 5 nm, the cell's
 lower left corner at 0, and `ptr` says where each cell begins; the layer is a number in `layers`, `pdk` and `names` are
 by cell. KLayout (GPL) runs in a process of its own, `referee.py`, and only here.
 """
@@ -20,12 +20,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from data import corpora
 from data.errors import InputError
 from domains.layout import rules, technology
 from domains.layout.rules import Marker
 from domains.layout.technology import CELLS, Technology
 
-FILE = Path(__file__).with_name("cells.npz")
+FILE = "stdcells_100.npz"
 REFEREE = Path(__file__).with_name("referee.py")
 SEED = 0
 QUICK = 12
@@ -85,8 +86,8 @@ def goals(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 def stocks(every: int) -> list[Stock]:
     """Each `every`-th cell of the file, by technology."""
-    with np.load(FILE, allow_pickle=False) as arrays:
-        rects, ptr, names, pdk = (arrays[key] for key in ("rects", "ptr", "layers", "pdk"))
+    arrays = corpora.load(FILE)
+    rects, ptr, names, pdk = (arrays[key] for key in ("rects", "ptr", "layers", "pdk"))
     found = []
     for name in np.unique(pdk).tolist():
         known = technology.load(f"{name}{CELLS}")
