@@ -13,9 +13,10 @@ from data import corpora
 @pytest.mark.parametrize("name", corpora.names())
 def test_shipped_corpora_have_splits(name: str) -> None:
     arrays = corpora.load(name)
-    names, counts = np.unique(arrays["split"], return_counts=True)
-    assert names.tolist() == ["train", "val"]
-    assert counts[0] > 4 * counts[1] > 0
+    train, val = (int((arrays["split"] == split).sum()) for split in ("train", "val"))
+    assert train + val == len(arrays["split"])
+    assert val > 0
+    assert train > 4 * val or (train == 0 and name.startswith("stdcells"))  # the cells of a bench, for no training
 
 
 def test_a_changed_corpus_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

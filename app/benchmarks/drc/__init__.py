@@ -1,7 +1,7 @@
 """Our design-rule check beside KLayout's, on real standard cells and on the same with some sides moved.
 
-The corpus `stdcells_100.npz` has 100 standard cells of the val split of SkyWater SKY130 and IHP SG13G2 (both Apache-2.0,
-as distributed in the Python packages sky130 0.0.16 and ihp-gdsfactory 2.0.1): `rects` (m, 5) are layer x0 y0 x1 y1 in
+`stdcells_100.npz` has 100 standard cells of the val split of SkyWater SKY130 and IHP SG13G2 (both Apache-2.0, as
+distributed in the Python packages sky130 0.0.16 and ihp-gdsfactory 2.0.1): `rects` (m, 5) are layer x0 y0 x1 y1 in
 steps of 5 nm, the cell's lower left corner at 0, and `ptr` says where each cell begins; the layer is a number in
 `layers`, `pdk` and `names` are by cell. KLayout (GPL) runs in a process of its own, `referee.py`, and only here.
 """
