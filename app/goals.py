@@ -136,7 +136,7 @@ GOALS: Mapping[tuple[str, str], tuple[Expected, ...]] = {
         Nearer("mpnn_nll", 10, "floor", "native_noised"),
     ),
     ("svg", "hybrid"): (Goal("renders", 10, ">=", 1.0),),
-    ("layout", "hybrid"): (Goal("raw_clean", 10, ">=", 0.5),),
+    ("layout", "hybrid"): (Goal("raw_clean", 10, ">=", 0.5), Goal("legal_clean", 10, ">=", 0.95)),
 }
 
 
