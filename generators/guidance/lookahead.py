@@ -21,7 +21,11 @@ STRONGEST = 100.0
 
 @dataclass(frozen=True)
 class LookAhead:
-    """Before each step, move every design by `strength * dt` (root mean square over its sites) up the score."""
+    """Before each step, move every design up the score by `2 strength (1 - t) dt`, root mean square over its sites.
+
+    That is `strength` in all from t = 0 to 1, and ever less as there is less noise: what is moved when it is nearly
+    finished, no later step can mend.
+    """
 
     strength: float = 1.0
     needs_gradient: bool = True
@@ -29,7 +33,7 @@ class LookAhead:
     def __call__(self, flight: Flight, score: Score, rng: Noise) -> State:
         """The flight's x, moved where that raises the score of its look-ahead. Raises for scores without gradient."""
         before, gradient = _climb(flight, score)
-        length = self.strength * flight.dt
+        length = 2 * self.strength * (1 - flight.t) * flight.dt
         moved = flight.move(flight.x, {name: length * part for name, part in _unit(gradient).items()})
         better = score(flight.finish(moved)) > before
         return {
@@ -39,7 +43,7 @@ class LookAhead:
 
 
 def build(strength: float = 1.0) -> LookAhead:
-    """Guidance of a given strength, in units of the generator's coordinates per unit of time."""
+    """Guidance of a given strength, in units of the generator's coordinates, of all steps together."""
     if not 0 <= strength <= STRONGEST:
         raise GeneratorError(f"strength is {strength}; it must be from 0 to {STRONGEST:g}")
     return LookAhead(strength)
