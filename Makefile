@@ -14,7 +14,7 @@ test: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
