@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from data.noise import DesignNoise
+from data.noise import DesignNoise, StepNoise
 from data.space import State
-from generators.base import GeneratorError, Guidance, Score
+from generators.base import Flight, GeneratorError, Guidance, Score
 from generators.guidance import free, lookahead
 from tests.generators.test_rmf import LETTERS, shaken
 
@@ -41,6 +41,20 @@ def test_lookahead_raises_the_score(steps: int) -> None:
     steered = first_letter(sample(lookahead.build(1.0), first_letter, steps=steps))
     assert (steered > free_score).float().mean() > 0.5
     assert (steered - free_score).mean() > 0.003
+
+
+@pytest.mark.parametrize("steps", [1, 5, 40])
+def test_all_moves_together_have_the_strength_and_the_late_ones_are_small(steps: int) -> None:
+    """On flat ground, with a score that is the mean of all numbers, by the length of each move."""
+    x = {"place": torch.zeros(2, 6, 3)}
+    moved = []
+    for k in range(steps):
+        flight = Flight(x, (k + 0.5) / steps, 1 / steps, lambda y: y, lambda y, v: {"place": y["place"] + v["place"]})
+        new = lookahead.build(3.0)(flight, lambda state: state["place"].mean((1, 2)), StepNoise(0))
+        moved.append(new["place"].square().sum(-1).mean(-1).sqrt()[0].item())
+    assert sum(moved) == pytest.approx(3.0)
+    assert moved == sorted(moved, reverse=True)
+    assert moved[-1] == pytest.approx(2 * 3.0 * (0.5 / steps) / steps)
 
 
 def test_lookahead_never_leaves_the_space() -> None:
