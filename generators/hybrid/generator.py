@@ -99,7 +99,8 @@ class Hybrid:
 
     def _tile(self, rng: DesignNoise) -> State:
         vocabulary, length, device = self.model.vocabulary, self.space.length, self.model.begin.device
-        uniform = rng.uniform(tiles.SIZE, length, len(vocabulary.categoricals) + vocabulary.slots)
+        digits = 2 if vocabulary.places > 1 else 1
+        uniform = rng.uniform(tiles.SIZE, length, len(vocabulary.categoricals) + digits * vocabulary.slots)
         normal = rng.normal(tiles.SIZE, length, vocabulary.slots)
         draws = Draws(uniform.to(device), normal.to(device))
         return vocabulary.state(Sampler(self.model, self.scheduler).tile(draws))

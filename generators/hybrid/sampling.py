@@ -31,7 +31,7 @@ def head_scheduler() -> DDIMScheduler:
 
 @dataclass(frozen=True)
 class Draws:
-    """The random numbers of a tile: uniform (B, L, categorical factors + slots), normal (B, L, slots)."""
+    """A tile's random numbers: uniform (B, L, categorical factors + slots, twice with places), normal (B, L, slots)."""
 
     uniform: Tensor
     normal: Tensor
@@ -84,14 +84,24 @@ class Sampler:
         categories = torch.stack(chosen, dim=-1)
         used = self.vocabulary.used(categories)
         anchors, present = self.vocabulary.split(units.values[:, i - 1])[0], units.used[:, i - 1] & (i > 0)
+        places = torch.zeros_like(anchors)
         for k in range(self.vocabulary.slots):
             logits = fields.bin_logits(z, k, anchors, present)
             bins = choose(logits, draws.uniform[:, i, kinds + k], config.bin_temperature, config.top_p)
             z = fields.with_bin(z, k, bins, used[:, k])
+            if self.vocabulary.places > 1:
+                uniform = draws.uniform[:, i, kinds + self.vocabulary.slots + k]
+                place = choose(fields.place_logits(z, k), uniform, config.bin_temperature, config.top_p)
+                z = fields.with_place(z, k, place, used[:, k])
+                places[:, k] = place
             anchors = torch.cat([anchors, bins[:, None]], dim=-1)
             present = torch.cat([present, used[:, k : k + 1]], dim=-1)
         bins = anchors[:, self.vocabulary.slots :]
-        return categories, self.vocabulary.join(bins, self._residuals(z, used, draws.normal[:, i])), used
+        if self.vocabulary.places:
+            residuals = self.vocabulary.residual(places)
+        else:
+            residuals = self._residuals(z, used, draws.normal[:, i])
+        return categories, self.vocabulary.join(bins, residuals), used
 
     def _residuals(self, z: Tensor, used: Tensor, x: Tensor) -> Tensor:
         """(B, slots), from noise x."""

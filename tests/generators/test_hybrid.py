@@ -15,7 +15,7 @@ from data.space import Angle, Categorical, Real, Space, State
 from generators import hybrid
 from generators.base import GeneratorError, Resumable
 from generators.hybrid.generator import Hybrid
-from generators.hybrid.heads import REACH, EndAdjuster, Fields
+from generators.hybrid.heads import REACH, EndAdjuster, Fields, Waves
 from generators.hybrid.objectives import LATE, crps, losses
 from generators.hybrid.sampling import choose, head_scheduler
 from generators.hybrid.training import Recipe, cut
@@ -103,6 +103,35 @@ def test_bins_and_residuals_give_values_back() -> None:
     assert residuals.abs().max() <= UNIT / 2 + 1e-5
     assert residuals.std().item() == pytest.approx(1, abs=0.01)
     assert vocabulary.split(torch.arange(9.0))[1].abs().max() == 0
+
+
+@pytest.mark.parametrize(("bins", "places"), [(9, 1), (4, 5), (1, 3)])
+def test_places_are_evenly_apart_and_the_nearest_one_is_taken(bins: int, places: int) -> None:
+    vocabulary = Vocabulary(MIXED, bins, 1.0, places)
+    values = torch.linspace(-0.4999, bins - 0.5001, 997)
+    rounded = vocabulary.rounded(values)
+    found = rounded.unique()
+    assert len(found) == bins * places
+    assert torch.allclose(found.diff(), torch.tensor(1 / places), atol=1e-5)
+    assert (rounded - values).abs().max() <= 0.5 / places + 1e-5
+    assert torch.allclose(vocabulary.rounded(rounded), rounded, atol=1e-5)
+
+
+def test_odd_places_on_the_grid_lose_nothing() -> None:
+    """Two digits, 17 bins of 25 places, hold every one of 401 points of a grid."""
+    space = Space(401, {"kind": Categorical(1), "x": Real(1)})
+    points = (torch.arange(401) - 200) / 128
+    made = {"kind": torch.ones(1, 401, 1), "x": points[None, :, None], "mask": torch.ones(1, 401).bool()}
+    vocabulary = Vocabulary(space, 17, 1.5625, 25)
+    assert torch.allclose(vocabulary.state(vocabulary.units(made))["x"], made["x"], atol=1e-5)
+
+
+def test_finer_waves_go_on_where_coarser_ones_end() -> None:
+    x = torch.rand(50, generator=torch.Generator().manual_seed(0)) * 9
+    finer, plain = Waves(9, 2), Waves(9)
+    assert finer.width == plain.width + 4
+    assert torch.allclose(finer(x)[:, 2:6], plain(x)[:, :4], atol=1e-4)
+    assert torch.allclose(finer(x + 1)[:, 0], finer(x)[:, 0], atol=1e-4)  # the shortest is one bin long
 
 
 def test_units_in_use_must_be_first() -> None:
@@ -195,6 +224,19 @@ def test_a_batch_is_cut_to_what_it_uses() -> None:
     assert cut(state(space, [0, 0]))["mask"].shape == (2, 8)
 
 
+@pytest.mark.parametrize("places", [1, 5])
+def test_the_losses_of_places_by_chance(places: int) -> None:
+    """A second digit of n places adds log n for each number; the centre of a bin adds nothing."""
+    generator = small(PATHS, places=places)
+    for head in (*generator.model.fields.bin_heads, *generator.model.fields.place_heads):
+        torch.nn.init.zeros_(head[3].weight)
+        torch.nn.init.zeros_(head[3].bias)
+    units = generator.model.vocabulary.units(state(PATHS, [4, 4]))
+    found = losses(generator.model, head_scheduler(), units, 0.0, StepNoise(0))
+    assert found["bins"].item() == pytest.approx(math.log(9 * places) * units.used.sum().item() / 8, rel=1e-5)
+    assert found["residual"].item() == 0
+
+
 # Sampling
 
 
@@ -216,7 +258,7 @@ def test_samples_are_states_of_the_space(space: Space, steps: int) -> None:
 
 @pytest.mark.parametrize("size", [1, 7, 16, 17])
 def test_a_design_is_the_same_in_any_batch(size: int) -> None:
-    generator = shaken(PATHS)
+    generator = shaken(PATHS, places=size % 3)
     together = draw(generator, list(range(40)))
     pieces = [draw(generator, list(range(a, min(a + size, 40)))) for a in range(0, 40, size)]
     for name, value in together.items():
@@ -346,6 +388,31 @@ def test_four_sequences_are_learned_by_heart() -> None:
     assert right >= 42
 
 
+def test_numbers_without_bins_are_learned_by_diffusion_alone() -> None:
+    """One bin as wide as the span: two equally likely numbers come back as one or the other, not as their mean."""
+    space = Space(1, {"kind": Categorical(1), "x": Real(1)})
+    numbers = torch.tensor([-0.5, 0.7]).repeat(64)
+    made = {"kind": torch.ones(128, 1, 1), "x": numbers[:, None, None], "mask": torch.ones(128, 1).bool()}
+    generator = small(space, bins=1, finer=3, steps=200, learning_rate=5e-3, warm_up=10, decay=0.95)
+    generator.fit([made] * 200, StepNoise(0), lambda step, parts: None)
+    found = draw(generator, list(range(64)), steps=20)["x"].flatten()
+    error = torch.stack([found + 0.5, found - 0.7]).abs().min(0).values
+    assert error.quantile(0.9) < 0.1
+    assert 0.25 < (found < 0).float().mean() < 0.75
+
+
+@pytest.mark.parametrize(("bins", "places"), [(9, 1), (4, 5)])
+def test_places_are_learned_and_drawn(bins: int, places: int) -> None:
+    space = Space(1, {"kind": Categorical(1), "x": Real(1)})
+    vocabulary, value = Vocabulary(space, bins, 1.0, places), torch.full((64, 1, 1), 0.37)
+    made = {"kind": torch.ones(64, 1, 1), "x": value, "mask": torch.ones(64, 1).bool()}
+    sizes = {"bins": bins, "places": places, "steps": 60, "learning_rate": 5e-3, "warm_up": 10, "decay": 0.9}
+    generator = small(space, **sizes)
+    generator.fit([made] * 60, StepNoise(0), lambda step, parts: None)
+    wanted = vocabulary.state(vocabulary.units(made))["x"][0]
+    assert torch.allclose(draw(generator, list(range(16)))["x"], wanted.expand(16, 1, 1), atol=1e-5)
+
+
 def test_residuals_are_learned() -> None:
     """A number that is always 0.3 bins above a centre comes back far finer than a bin."""
     space = Space(1, {"kind": Categorical(1), "x": Real(1)})
@@ -389,7 +456,7 @@ def test_a_recipe_out_of_bounds_is_refused(name: str, value: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("channels", 0), ("depth", 10**9), ("bins", 1), ("span", 0.0), ("top_p", 2.0), ("heads", 5)]
+    ("name", "value"), [("channels", 0), ("depth", 10**9), ("bins", 0), ("span", 0.0), ("top_p", 2.0), ("heads", 5)]
 )
 def test_a_parameter_out_of_bounds_is_refused(name: str, value: float) -> None:
     with pytest.raises(GeneratorError, match=f"{name if name != 'heads' else 'channels'} is "):
