@@ -115,12 +115,17 @@ class Layout:
         return rules.violations(design)
 
     def metrics(self, designs: Sequence[Cell], reference: Sequence[Cell]) -> dict[str, float]:
-        """Legality, also after repair, distances to `reference`, and copies of the train split; see `metrics.py`."""
+        """Legality, also after repair, distances to `reference`, copies of the train split; see `metrics.py`.
+
+        `capped` is the share of designs with as many rectangles as there may be.
+        """
         if not designs or not reference:
             raise DesignError(f"{len(designs)} designs against {len(reference)}; metrics want one or more of each")
         close = metrics.closeness(designs, reference)
         legal = metrics.legality(designs) | metrics.repair(designs)
-        return legal | close | metrics.copying(designs, self._known)
+        capped = float(np.mean([len(design.shapes) + design.dropped >= self.length for design in designs]))
+        rest = {"off_grid": metrics.off_grid(designs), "capped": capped}
+        return legal | close | metrics.copying(designs, self._known) | rest
 
     def baselines(self, train: Sequence[Cell], n: int, seed: int) -> Mapping[str, list[Cell]]:
         """`n` cells each of rectangles anywhere, and of real rectangles drawn independently."""
