@@ -79,6 +79,11 @@ class Vocabulary(nn.Module):
         mask = state["mask"]
         if (mask[:, 1:] & ~mask[:, :-1]).any():
             raise GeneratorError("a mask has sites in use after one that is not; hybrid wants those in use to be first")
+        return self.read(state)
+
+    def read(self, state: State) -> Units:
+        """The units of the sites in use, wherever these are."""
+        mask = state["mask"]
         categories = torch.stack([state[name].argmax(-1) for name in self.categoricals], dim=-1)
         numbers = torch.cat([*(state[name] for name in self.reals), state["mask"].new_zeros(*mask.shape, 0)], dim=-1)
         used = self.used(categories) & mask[..., None]

@@ -13,7 +13,7 @@ from torch import Tensor
 from data.noise import DesignNoise, StepNoise
 from data.space import Angle, Categorical, Real, Space, State
 from generators import hybrid
-from generators.base import GeneratorError, Resumable
+from generators.base import GeneratorError, Holding, Resumable
 from generators.hybrid.generator import Hybrid
 from generators.hybrid.heads import REACH, EndAdjuster, Fields, Waves
 from generators.hybrid.objectives import LATE, crps, losses
@@ -360,6 +360,82 @@ def test_progress_is_heard_of_each_tile() -> None:
     heard: list[int] = []
     shaken(PATHS).sample(20, 3, None, None, DesignNoise(0, range(20)), heard.append)
     assert heard == [48, 60]
+
+
+# Locks
+
+
+def lock_of(made: State, sites: list[int]) -> State:
+    """The lock that holds these sites of a batch of one."""
+    mask = torch.zeros_like(made["mask"])
+    mask[0, sites] = True
+    return {name: value * mask[..., None] for name, value in made.items() if name != "mask"} | {"mask": mask}
+
+
+def drawn_with(generator: Hybrid, lock: State, designs: list[int]) -> State:
+    return generator.sample(len(designs), 3, None, None, DesignNoise(7, designs), lambda step: None, lock)
+
+
+@SPACES
+@pytest.mark.parametrize("sites", [[0, 1], [3], [1, 4]])
+@pytest.mark.parametrize("places", [0, 1])
+def test_locked_sites_have_their_values_to_the_last_bit(space: Space, sites: list[int], places: int) -> None:
+    generator, lock = shaken(space, places=places), lock_of(state(space, [5]), sites)
+    made = drawn_with(generator, lock, list(range(20)))
+    space.check(made)
+    assert (made["mask"].sum(-1) > sites[-1]).all()
+    for name in space.factors:
+        assert torch.equal(made[name][:, sites], lock[name][:, sites].expand(20, -1, -1))
+        assert len(made[name][:, :3].flatten(1).unique(dim=0)) > 1 or sites == [0, 1]
+    again = drawn_with(generator, lock, [4, 2])
+    assert all(torch.equal(again[name], made[name][[4, 2]]) for name in again)
+
+
+def test_what_a_lock_is_told_first_decides_what_follows() -> None:
+    """A network that saw 0 0 0 0 and 1 1 1 1 alone completes either."""
+    letters = torch.tensor([[0, 0, 0, 0, 0], [1, 1, 1, 1, 1]])
+    both = {"base": torch.eye(4)[letters], "mask": torch.ones(2, 5).bool()}
+    generator = small(LETTERS, steps=60, learning_rate=5e-3, warm_up=10, decay=0.9)
+    generator.fit([both] * 60, StepNoise(0), lambda step, parts: None)
+    for k in (0, 1):
+        one = {name: value[k : k + 1] for name, value in both.items()}
+        made = drawn_with(generator, lock_of(one, [0]), list(range(8)))
+        assert (made["base"].argmax(-1) == k).all()
+
+
+def test_a_lock_of_all_that_is_drawn_changes_nothing() -> None:
+    """With the first units of a design held, the same noise draws the rest as it was."""
+    generator = shaken(PATHS)
+    free = draw(generator, [3], 3)
+    count = int(free["mask"].sum())
+    held = drawn_with(generator, lock_of(free, list(range(count - 1))), [3])
+    assert all(torch.allclose(held[name].float(), free[name].float(), atol=1e-4) for name in free)
+
+
+def test_before_the_last_locked_site_nothing_ends() -> None:
+    """Even where training has seen nothing but the end after some category."""
+    generator = shaken(LETTERS)
+    generator.model.transitions.zero_()
+    generator.model.transitions[4, 2] = generator.model.transitions[2, 4] = 1
+    made = drawn_with(generator, lock_of(state(LETTERS, [5]), [3]), list(range(6)))
+    assert (made["mask"].sum(-1) >= 4).all()
+
+
+def test_a_lock_that_no_design_has_is_refused() -> None:
+    generator, good = shaken(PATHS), lock_of(state(PATHS, [5]), [1])
+    two = {name: torch.cat([value, value]) for name, value in good.items()}
+    with pytest.raises(GeneratorError, match="2 designs"):
+        generator.check_lock(two)
+    with pytest.raises(GeneratorError, match="0 sites"):
+        generator.check_lock(good | {"mask": torch.zeros(1, 7).bool()})
+    with pytest.raises(GeneratorError, match="kind of a locked site is not one category"):
+        generator.check_lock(good | {"kind": good["kind"] / 2})
+    with pytest.raises(GeneratorError, match="place of a locked site goes beyond"):
+        generator.check_lock(good | {"place": good["place"] + 9})
+    centred = Space(4, {"kind": Categorical(1), "x": Real(1, centred=True)})
+    with pytest.raises(GeneratorError, match="from their mean"):
+        shaken(centred).check_lock(lock_of(state(centred, [3]), [0]))
+    assert isinstance(generator, Holding)
 
 
 # Training
