@@ -13,7 +13,7 @@ from torch import Tensor
 from data import corpora
 from data.space import Categorical, Real, Space, State
 from domains.base import DesignError, Violation
-from domains.layout import baselines, cell, draw, files, metrics, rules
+from domains.layout import baselines, cell, draw, files, lock, metrics, rules
 from domains.layout.cell import Cell, Rectangle
 from domains.layout.technology import Technology, load
 
@@ -131,6 +131,24 @@ class Layout:
         """`n` cells each of rectangles anywhere, and of real rectangles drawn independently."""
         models = {"uniform": baselines.uniform, "independent": baselines.independent}
         return {name: make(train, n, np.random.default_rng(seed)) for name, make in models.items()}
+
+    def locked(self, file: str = "", place: str = "first") -> State:
+        """What the shapes in a GDSII or OASIS file cover, as sites that every design has.
+
+        `first`: they are the beginning of the design, and go on from there, on their last layer and those above it.
+        `spread`: they are at the sites where real cells have such shapes, and the rest goes between them.
+        """
+        lock.check(place)
+        if not file:
+            raise DesignError("lock.file is empty; it must be a GDSII or OASIS file with the shapes to hold")
+        given = self.read(Path(file))
+        held = Cell(given.technology, given.width, given.height, metrics.pattern(given))
+        if not held.shapes:
+            raise DesignError(f"{file} has no shapes on the layers of {self.technology.name}; there is nothing to hold")
+        state = self.encode([held])
+        if place == "first":
+            return state
+        return lock.spread(state, lock.usual(held, self.corpus("train"), self.length))
 
     def read(self, path: Path) -> Cell:
         """The cell in a GDSII or OASIS file of one top cell, on the technology's layers; see `files.read`."""
