@@ -18,7 +18,7 @@ from data.errors import InputError
 from data.noise import DesignNoise
 from data.space import Space
 from data.store import home
-from domains.base import Domain, Lockable, Sequenced
+from domains.base import Domain, Lockable, Repairing, Sequenced
 from generators.base import Guidance
 from rewards.base import Differentiable, Reward
 
@@ -105,6 +105,7 @@ def _cell(domain: str, generator: str) -> dict[str, Any]:
         "guidance": _guidances(plugins.returned("generator", generator)),
         "trained": cells.is_trained(generator),
         "sequenced": isinstance(built, Sequenced),
+        "repairing": isinstance(built, Repairing),
         "lock": _lock(built, plugins.returned("generator", generator)),
         "preset": composed("generate", [f"domain={domain}", f"generator={generator}"]),
     }

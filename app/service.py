@@ -17,7 +17,7 @@ from data.errors import InputError
 from data.noise import DesignNoise, stable_seed
 from data.space import State
 from data.store import Run, runs_folder
-from domains.base import Domain, Lockable, Sequenced
+from domains.base import Domain, Lockable, Repairing, Sequenced
 from generators.base import Generator, Guidance, Holding, Selection
 
 Progress = Callable[[str, int, int], None]
@@ -149,7 +149,7 @@ def noted(progress: Progress, run: Run, done: int, batch: int) -> Progress:
 
 
 def draw(ready: Prepared, spec: RunSpec, batch: Sequence[int], progress: Progress) -> list[Any]:
-    """The designs with these numbers: their own noise, the generator's steps, the guidance's look-ahead, decoded."""
+    """The designs with these numbers: noise, the generator's steps, the guidance's look-ahead, decoded, repaired."""
     generator, guidance, rng = ready.generator, ready.guidance, DesignNoise(spec.seed, batch)
     candidates = guidance.candidates if isinstance(guidance, Selection) else 1
     steering = guidance if isinstance(guidance, Guidance) else None
@@ -175,7 +175,14 @@ def draw(ready: Prepared, spec: RunSpec, batch: Sequence[int], progress: Progres
     best = sample(0)
     for k in range(1, candidates):
         best = ready.scorer.better(best, sample(k))
-    return best
+    return repaired(best, ready) if spec.repair else best
+
+
+def repaired(designs: Sequence[Any], ready: Prepared) -> list[Any]:
+    """The designs, mended where the domain can; what the run's lock holds stays."""
+    domain = ready.domain
+    held = [] if ready.lock is None else ready.lock["mask"][0].nonzero()[:, 0].tolist()
+    return [domain.repaired(design, held) for design in designs] if isinstance(domain, Repairing) else list(designs)
 
 
 def with_sequences(

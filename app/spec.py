@@ -55,6 +55,8 @@ class RunSpec:
     """How many are designed for each design; none in specs that do not say."""
     lock: Mapping[str, Any] | None = None
     """What some sites of every design are held at, in the words of the domain's `locked`."""
+    repair: bool = False
+    """Whether designs are repaired before they are scored, where the domain can."""
 
     def identity(self) -> dict[str, Any]:
         """The spec as plain data, without the place it is written to and keys that have their default."""
@@ -76,6 +78,8 @@ class EvaluateSpec:
     batch: int
     device: str
     checkpoint: str
+    repair: bool = False
+    """Whether there are rows of repaired designs too."""
 
 
 @dataclass(frozen=True)

@@ -99,6 +99,14 @@ class Sequenced(Protocol):
 
 
 @runtime_checkable
+class Repairing(Protocol):
+    """A domain that can mend designs; asked for with `isinstance`."""
+
+    def repaired(self, design: Any, held: Sequence[int]) -> Any:
+        """The same design with fewer broken rules, changed no more than that takes; the sites in `held` stay."""
+
+
+@runtime_checkable
 class Lockable(Protocol):
     """A domain in whose designs some sites can be given beforehand; asked for with `isinstance`."""
 

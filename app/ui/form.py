@@ -46,9 +46,12 @@ def show(catalogue: Catalogue) -> dict[str, Any] | None:
             | ({} if cell["trained"] else _parameters(catalogue, "generator", generator, {})),
             "batch": _whole("Designs at a time", "batch", EARLY),
             "device": _choice("Device", "device", DEVICES),
+            "repair": cell["preset"]["repair"],
         }
         if cell["sequenced"]:
             settings["sequences"] = _whole("Sequences for each design", "sequences", cell["preset"]["sequences"])
+        if cell["repairing"]:
+            settings["repair"] = _switch("Repair what designs break", "repair", cell["preset"]["repair"])
         settings |= _lock(domain, cell["lock"])
     _not_ready(others, domain)
     return settings | numbers | {"rewards": rewards, "guidance": guidance, "checkpoint": "auto"}
@@ -56,7 +59,7 @@ def show(catalogue: Catalogue) -> dict[str, Any] | None:
 
 def load(spec: Mapping[str, Any], catalogue: Catalogue) -> None:
     """Fill the form with a run's spec; what the spec does not say gets its default."""
-    kept: dict[str, Any] = {key: spec[key] for key in ("n", "batch", "device", "sequences") if key in spec}
+    kept: dict[str, Any] = {key: spec[key] for key in ("n", "batch", "device", "sequences", "repair") if key in spec}
     kept["seed"] = str(spec.get("seed", 0))
     names: dict[str, Any] = {}
     for kind in ("domain", "generator", "guidance"):

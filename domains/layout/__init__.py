@@ -13,7 +13,7 @@ from torch import Tensor
 from data import corpora
 from data.space import Categorical, Real, Space, State
 from domains.base import DesignError, Violation
-from domains.layout import baselines, cell, draw, files, lock, metrics, rules
+from domains.layout import baselines, cell, draw, files, legaliser, lock, metrics, rules
 from domains.layout.cell import Cell, Rectangle
 from domains.layout.technology import Technology, load
 
@@ -113,6 +113,13 @@ class Layout:
     def violations(self, design: Cell) -> list[Violation]:
         """Too little width or space, contacts of another size, corners off the grid, rectangles without area."""
         return rules.violations(design)
+
+    def repaired(self, design: Cell, held: Sequence[int]) -> Cell:
+        """By the legaliser, see `legaliser.py`; as it is where its programme has no solution. Nothing can be held."""
+        try:
+            return legaliser.legalise(design).cell
+        except ArithmeticError:
+            return design
 
     def metrics(self, designs: Sequence[Cell], reference: Sequence[Cell]) -> dict[str, float]:
         """Legality, also after repair, distances to `reference`, copies of the train split; see `metrics.py`.

@@ -5,13 +5,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from app import cells, cli
 from app.evaluation import table
 from app.goals import GOALS, Expected, goals
 from app.spec import Choice
 from data import corpora
-from domains import dna
+from domains import dna, protein
+from domains.protein import metrics
+from generators import rmf
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +50,22 @@ def test_every_metric_is_in_the_table(result: dict) -> None:
 def test_rows_of_several_domains_share_a_table() -> None:
     found = [{"method": m, "steps": 1, "n": 2, "metrics": {m: 0.5}} for m in ("a", "b")]
     assert table({"rows": found}).splitlines()[2:] == ["| a | 1 | 2 | 0.5 |  |", "| b | 1 | 2 |  | 0.5 |"]
+
+
+def test_repaired_designs_have_rows_and_goals_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    torch.manual_seed(1)
+    rmf.build(protein.build(length=40).space, channels=16, depth=1).save(tmp_path / "tiny")
+    monkeypatch.setattr(metrics.similarity, "closest", lambda made, known: np.zeros(1))
+    cell = ["domain=protein", "domain.length=40", f"checkpoint={tmp_path / 'tiny'}"]
+    assert cli.run(["evaluate", *cell, "n=4", "steps=[10]", "reference=val", "repair=true"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    raw, mended = (row["metrics"] for row in found["rows"][-2:])
+    assert [row["method"] for row in found["rows"][-2:]] == ["rmf", "rmf+repair"]
+    assert mended["bond_error"] < raw["bond_error"]
+    assert found["goals"]["clash_free: rmf 10 >= 0.9"]["value"] == raw["clash_free"]
+    assert found["goals"]["clash_free: rmf 10 >= 0.9, repaired"]["value"] == mended["clash_free"]
 
 
 def rows(js: float) -> dict[tuple[str, int], dict[str, float]]:
