@@ -115,9 +115,12 @@ class Layout:
         return rules.violations(design)
 
     def repaired(self, design: Cell, held: Sequence[int]) -> Cell:
-        """By the legaliser, see `legaliser.py`; as it is where its programme has no solution. Nothing can be held."""
+        """By the legaliser, see `legaliser.py`; as it is where its programme has no solution, or where shapes are held.
+
+        The legaliser moves edges of all shapes, and a cell does not know which of its shapes are held.
+        """
         try:
-            return legaliser.legalise(design).cell
+            return design if held else legaliser.legalise(design).cell
         except ArithmeticError:
             return design
 

@@ -82,3 +82,10 @@ def test_what_cannot_be_held_is_refused(tmp_path: Path) -> None:
     many = Cell("sky130", 2000, 2000, tuple(Rectangle(0, 20 * k, 0, 20 * k + 5, 5) for k in range(57)))
     with pytest.raises(DesignError, match="57 rectangles"):
         DOMAIN.locked(file=written(many, tmp_path))
+
+
+def test_repair_moves_nothing_that_is_held() -> None:
+    wrong = Cell("sky130", 2000, 2000, (Rectangle(0, 100, 100, 600, 140), Rectangle(0, 100, 200, 600, 400)))
+    assert DOMAIN.violations(wrong)
+    assert DOMAIN.repaired(wrong, [0]) == wrong
+    assert not DOMAIN.violations(DOMAIN.repaired(wrong, []))
