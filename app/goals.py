@@ -136,7 +136,12 @@ GOALS: Mapping[tuple[str, str], tuple[Expected, ...]] = {
         Nearer("mpnn_nll", 10, "floor", "native_noised"),
     ),
     ("svg", "hybrid"): (Goal("renders", 10, ">=", 1.0),),
-    ("layout", "hybrid"): (Goal("raw_clean", 10, ">=", 0.5), Goal("legal_clean", 10, ">=", 0.95)),
+    ("layout", "hybrid"): (
+        Goal("raw_clean", 10, ">=", 0.5),
+        Goal("legal_clean", 10, ">=", 0.95),
+        Goal("capped", 10, "<=", 0.01),
+        Goal("off_grid", 10, "<=", 0.0),
+    ),
 }
 
 

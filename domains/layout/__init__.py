@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from data import corpora
 from data.space import Categorical, Real, Space, State
 from domains.base import DesignError, Violation
-from domains.layout import baselines, cell, draw, files, legaliser, metrics, rules
+from domains.layout import baselines, cell, draw, files, legaliser, lock, metrics, rules
 from domains.layout.cell import Cell, Rectangle
 from domains.layout.technology import Technology, load
 
@@ -22,16 +23,18 @@ WINDOW = 2000
 LONGEST = 256
 UNIT = 128
 """Steps of the grid that are 1 in a state: a power of two, so that the grid is exact, and corners are of size 1."""
+FORMS = ("corners", "centres")
+"""How a state has the numbers of a rectangle: x0 y0 x1 y1, or x y width height."""
 _KINDS = {"rects": ("iu", 2), "ptr": ("iu", 1), "pdk": ("U", 1)}
 
 
 class Layout:
     """Cells of one technology with at most `length` rectangles."""
 
-    def __init__(self, rules_of: Technology, length: int) -> None:
+    def __init__(self, rules_of: Technology, length: int, form: str = FORMS[0]) -> None:
         self.technology = rules_of
-        self.length = length
-        self.space = Space(length, {"layer": Categorical(len(rules_of.layers)), "corners": Real(4)})
+        self.length, self.form = length, form
+        self.space = Space(length, {"layer": Categorical(len(rules_of.layers)), form: Real(4)})
         self.suffixes: tuple[str, ...] = files.SUFFIXES
         self.metric_names = metrics.NAMES
         self._unit = UNIT * rules_of.grid
@@ -72,7 +75,8 @@ class Layout:
     def encode(self, designs: Sequence[Cell]) -> State:
         """One-hot layers (n, length, 4) and corners x0 y0 x1 y1 (n, length, 4) from the window's centre.
 
-        Rectangles are by layer, then by lower left corner. 1 is 128 steps of the grid (`UNIT`).
+        Rectangles are by layer, then by lower left corner. 1 is 128 steps of the grid (`UNIT`). As `centres`, the
+        numbers are the place of the middle, and how much larger width and height are than half a window.
         """
         n, layers = len(designs), len(self.technology.layers)
         one_hot, corners = torch.zeros(n, self.length, layers), torch.zeros(n, self.length, 4)
@@ -83,7 +87,8 @@ class Layout:
             one_hot[i, : len(shapes)] = torch.nn.functional.one_hot(shapes[:, 0], layers).float()
             corners[i, : len(shapes)] = (shapes[:, 1:] - WINDOW // 2) / self._unit
             mask[i, : len(shapes)] = True
-        return {"layer": one_hot, "corners": corners, "mask": mask}
+        numbers = corners if self.form == "corners" else self._centres(corners) * mask[..., None]
+        return {"layer": one_hot, self.form: numbers, "mask": mask}
 
     def decode(self, state: State) -> list[Cell]:
         """The likeliest layer of each site in use, and its corners on the nearest point of the grid in the window.
@@ -91,37 +96,69 @@ class Layout:
         Half a step is rounded up. A rectangle with x1 <= x0 or y1 <= y0 then is dropped and counted in `Cell.dropped`,
         which `violations` reports.
         """
-        self.space.check(state)
         layers = state["layer"].argmax(-1, keepdim=True).double()
-        steps = (state["corners"].double() * UNIT + WINDOW / 2 / self.technology.grid + 0.5).floor()
+        steps = (self.steps(state) + 0.5).floor()
         corners = (steps * self.technology.grid).clamp(0, WINDOW)
         shapes = torch.cat([layers, corners], -1).long().cpu().numpy()
         rows = zip(shapes, state["mask"].cpu().numpy(), strict=True)
         return [cell.from_array(self.technology.name, WINDOW, WINDOW, row[used]) for row, used in rows]
+
+    def steps(self, state: State) -> Tensor:
+        """Corners x0 y0 x1 y1 (n, length, 4) of a state in steps of the grid, from the window's, not yet rounded."""
+        self.space.check(state)
+        numbers = state[self.form].double()
+        corners = numbers if self.form == "corners" else self._corners(numbers)
+        return corners * UNIT + WINDOW / 2 / self.technology.grid
 
     def violations(self, design: Cell) -> list[Violation]:
         """Too little width or space, contacts of another size, corners off the grid, rectangles without area."""
         return rules.violations(design)
 
     def repaired(self, design: Cell, held: Sequence[int]) -> Cell:
-        """By the legaliser, see `legaliser.py`; as it is where its programme has no solution. Nothing can be held."""
+        """By the legaliser, see `legaliser.py`; as it is where its programme has no solution, or where shapes are held.
+
+        The legaliser moves edges of all shapes, and a cell does not know which of its shapes are held.
+        """
         try:
-            return legaliser.legalise(design).cell
+            return design if held else legaliser.legalise(design).cell
         except ArithmeticError:
             return design
 
     def metrics(self, designs: Sequence[Cell], reference: Sequence[Cell]) -> dict[str, float]:
-        """Legality, also after repair, distances to `reference`, and copies of the train split; see `metrics.py`."""
+        """Legality, also after repair, distances to `reference`, copies of the train split; see `metrics.py`.
+
+        `capped` is the share of designs with as many rectangles as there may be.
+        """
         if not designs or not reference:
             raise DesignError(f"{len(designs)} designs against {len(reference)}; metrics want one or more of each")
         close = metrics.closeness(designs, reference)
         legal = metrics.legality(designs) | metrics.repair(designs)
-        return legal | close | metrics.copying(designs, self._known)
+        capped = float(np.mean([len(design.shapes) + design.dropped >= self.length for design in designs]))
+        rest = {"off_grid": metrics.off_grid(designs), "capped": capped}
+        return legal | close | metrics.copying(designs, self._known) | rest
 
     def baselines(self, train: Sequence[Cell], n: int, seed: int) -> Mapping[str, list[Cell]]:
         """`n` cells each of rectangles anywhere, and of real rectangles drawn independently."""
         models = {"uniform": baselines.uniform, "independent": baselines.independent}
         return {name: make(train, n, np.random.default_rng(seed)) for name, make in models.items()}
+
+    def locked(self, file: str = "", place: str = "first") -> State:
+        """What the shapes in a GDSII or OASIS file cover, as sites that every design has.
+
+        `first`: they are the beginning of the design, and go on from there, on their last layer and those above it.
+        `spread`: they are at the sites where real cells have such shapes, and the rest goes between them.
+        """
+        lock.check(place)
+        if not file:
+            raise DesignError("lock.file is empty; it must be a GDSII or OASIS file with the shapes to hold")
+        given = self.read(Path(file))
+        held = Cell(given.technology, given.width, given.height, metrics.pattern(given))
+        if not held.shapes:
+            raise DesignError(f"{file} has no shapes on the layers of {self.technology.name}; there is nothing to hold")
+        state = self.encode([held])
+        if place == "first":
+            return state
+        return lock.spread(state, lock.usual(held, self.corpus("train"), self.length))
 
     def read(self, path: Path) -> Cell:
         """The cell in a GDSII or OASIS file of one top cell, on the technology's layers; see `files.read`."""
@@ -161,6 +198,15 @@ class Layout:
             )
         if (design.array()[:, 1:] % self.technology.grid).any():
             raise DesignError(f"{what} has corners off the grid of {self.technology.grid} nm; round them to it")
+
+    def _centres(self, corners: Tensor) -> Tensor:
+        low, high = corners.chunk(2, dim=-1)
+        return torch.cat([(low + high) / 2, high - low - WINDOW / 2 / self._unit], dim=-1)
+
+    def _corners(self, centres: Tensor) -> Tensor:
+        middle, larger = centres.chunk(2, dim=-1)
+        half = (larger + WINDOW / 2 / self._unit) / 2
+        return torch.cat([middle - half, middle + half], dim=-1)
 
     def _short(self, cells: Iterable[Cell]) -> list[Cell]:
         return [made for made in cells if len(made.shapes) <= self.length]
@@ -202,8 +248,10 @@ def _check_arrays(arrays: Mapping[str, np.ndarray], path: Path, steps: int, laye
         )
 
 
-def build(technology: str = "sky130", length: int = 56) -> Layout:
-    """The domain of cells of one technology, see `technology.names`, with at most `length` rectangles."""
+def build(technology: str = "sky130", length: int = 56, form: str = FORMS[0]) -> Layout:
+    """The domain of one technology, see `technology.names`: at most `length` rectangles, in one of `FORMS`."""
+    if form not in FORMS:
+        raise DesignError(f"form={form!r}; a rectangle has {' or '.join(FORMS)}; choose one")
     if not 1 <= length <= LONGEST:
         raise DesignError(f"length={length}; cells have 1 to {LONGEST} rectangles; choose one in between")
-    return Layout(load(technology), length)
+    return Layout(load(technology), length, form)

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from domains.layout import connectivity, legaliser, regions, rules
 from domains.layout.cell import Cell, Rectangle
@@ -13,8 +15,11 @@ from domains.statistics import divergence, wasserstein
 
 NAMES: tuple[str, ...] = (
     "raw_clean", "violations_per_shape", "dropped", "legal_clean", "displacement", "connectivity_faults", "length_w1",
-    "layer_js", "density_error", "pattern_entropy", "copies",
+    "layer_js", "density_error", "pattern_entropy", "copies", "off_grid", "capped",
 )  # fmt: skip
+PIXELS = 25
+"""Of a raster, along each side of the window."""
+_CHUNK = 4096
 _MOST = 2000
 """Of a larger set, so many designs evenly apart are looked at where each one takes long."""
 _REPAIRED = 64
@@ -65,6 +70,35 @@ def closeness(designs: Sequence[Cell], reference: Sequence[Cell]) -> dict[str, f
 def copying(designs: Sequence[Cell], known: Collection[tuple[Rectangle, ...]]) -> dict[str, float]:
     """Share of designs whose layers cover exactly what those of some known cell cover; `known` has their `pattern`."""
     return {"copies": float(np.mean([pattern(design) in known for design in designs]))}
+
+
+def off_grid(designs: Sequence[Cell]) -> float:
+    """Share of corners that are not on the grid of their technology."""
+    found = [(design.array()[:, 1:] % design.rules.grid != 0).ravel() for design in designs]
+    return float(np.concatenate(found).mean()) if any(map(len, found)) else 0.0
+
+
+def raster(designs: Sequence[Cell]) -> Tensor:
+    """(n, layers x `PIXELS` x `PIXELS`) bool: what covers the middle of each pixel of the window."""
+    layers = len(designs[0].rules.layers)
+    found = np.zeros((len(designs), layers, PIXELS, PIXELS), dtype=bool)
+    for image, design in zip(found, designs, strict=True):
+        pixel = np.array([design.width, design.height] * 2) / PIXELS
+        for layer, x0, y0, x1, y1 in np.column_stack(
+            [design.array()[:, :1], np.ceil(design.array()[:, 1:] / pixel - 0.5).astype(int)]
+        ).tolist():
+            image[layer, y0:y1, x0:x1] = True
+    return torch.from_numpy(found.reshape(len(designs), -1))
+
+
+def nearest_iou(images: Tensor, known: Tensor) -> float:
+    """Mean over images (n, p) of the largest intersection over union with any of `known` (m, p), both from `raster`."""
+    ours, best = images.float(), torch.zeros(len(images))
+    for part in torch.split(known, _CHUNK):
+        both = ours @ part.float().T
+        either = images.sum(1)[:, None] + part.sum(1) - both
+        best = torch.maximum(best, (both / either.clamp_min(1)).amax(1))
+    return best.mean().item()
 
 
 def pattern(cell: Cell) -> tuple[Rectangle, ...]:

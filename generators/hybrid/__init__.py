@@ -27,6 +27,9 @@ def build(
     heads: int = 6,
     bins: int = 65,
     span: float = 1.0,
+    places: int = 0,
+    finer: int = 0,
+    adjuster: bool = True,
     category_temperature: float = 1.0,
     bin_temperature: float = 1.0,
     top_p: float = 1.0,
@@ -34,10 +37,21 @@ def build(
 ) -> Hybrid:
     """An untrained generator for a space; `HybridSequence` says what the parameters mean.
 
-    Where numbers lie on a grid, the bins should too: `bins` = 1 + 2 span scale / grid.
+    Where numbers lie on a grid, the bins should too: their width, 2 span scale / (bins - 1), a multiple of the grid.
     """
     model = HybridSequence(
-        space.to_dict(), channels, depth, heads, bins, span, category_temperature, bin_temperature, top_p
+        space.to_dict(),
+        channels,
+        depth,
+        heads,
+        bins,
+        span,
+        category_temperature,
+        bin_temperature,
+        top_p,
+        places,
+        finer,
+        adjuster,
     )
     return Hybrid(model, head_scheduler(), recipe)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from diffusers import DDIMScheduler
+from torch import Tensor
 
 from data.noise import DesignNoise, Noise
 from data.space import Space, State
@@ -80,29 +81,67 @@ class Hybrid:
         guidance: Guidance | None,
         rng: DesignNoise,
         on_step: Callable[[int], None],
+        lock: State | None = None,
     ) -> State:
-        """Draw `n` finished states; `steps` is the number of denoising steps of each unit's residuals."""
+        """Draw `n` finished states; `steps` is the number of denoising steps of each unit's residuals.
+
+        With a `lock`, each has its values at the sites in its mask; see `Holding` and `Sampler`.
+        """
         if score is not None or guidance is not None:
             raise GeneratorError("hybrid has no flight that could be steered; leave the guidance out, or use best_of_n")
         if not 1 <= steps <= TIMES:
             raise GeneratorError(f"steps is {steps}; it must be from 1 to {TIMES}")
         if not self.model.transitions.any():
             raise GeneratorError("this network has not seen any design; train it first")
+        if lock is not None:
+            self.check_lock(lock)
         self.scheduler.set_timesteps(steps, device=self.model.begin.device)
         with _one_thread():
-            return tiles.drawn(n, rng, self._tile, lambda done: on_step(done * steps))
+            return tiles.drawn(n, rng, lambda noise: self._tile(noise, lock), lambda done: on_step(done * steps))
+
+    def check_lock(self, lock: State) -> None:
+        """Raise `GeneratorError` for values that no design of the space has."""
+        self.space.check(lock)
+        sites = lock["mask"]
+        if len(sites) != 1 or not sites.any():
+            raise GeneratorError(f"a lock has {len(sites)} designs, {int(sites.sum())} sites; give one, with some")
+        if any(real.centred for real in self.model.vocabulary.reals.values()):
+            raise GeneratorError(
+                f"numbers of {self.space} are told from their mean, so none can be held; leave lock out"
+            )
+        for name in self.model.vocabulary.categoricals:
+            if not torch.equal(lock[name][sites].sort(-1).values, _one_hot_like(lock[name][sites])):
+                raise GeneratorError(f"{name} of a locked site is not one category; give each site exactly one")
+        for name, real in self.model.vocabulary.reals.items():
+            most = self.model.config.span * real.scale + self.model.vocabulary.widths.max().item() / 2
+            if lock[name][sites].abs().max() > most:
+                raise GeneratorError(f"{name} of a locked site goes beyond {most:g}, where this network ends; move it")
 
     def save(self, folder: Path) -> None:
         """Write `config.json`, safetensors weights and `scheduler_config.json`."""
         self.model.save_pretrained(folder)
         self.scheduler.save_pretrained(folder)
 
-    def _tile(self, rng: DesignNoise) -> State:
+    def _tile(self, rng: DesignNoise, lock: State | None) -> State:
         vocabulary, length, device = self.model.vocabulary, self.space.length, self.model.begin.device
-        uniform = rng.uniform(tiles.SIZE, length, len(vocabulary.categoricals) + vocabulary.slots)
+        digits = 2 if vocabulary.places > 1 else 1
+        uniform = rng.uniform(tiles.SIZE, length, len(vocabulary.categoricals) + digits * vocabulary.slots)
         normal = rng.normal(tiles.SIZE, length, vocabulary.slots)
         draws = Draws(uniform.to(device), normal.to(device))
-        return vocabulary.state(Sampler(self.model, self.scheduler).tile(draws))
+        if lock is None:
+            return vocabulary.state(Sampler(self.model, self.scheduler).tile(draws))
+        there = {name: value.to(device) for name, value in lock.items()}
+        held = vocabulary.read(there)
+        state = vocabulary.state(Sampler(self.model, self.scheduler, held).tile(draws))
+        sites = there["mask"][..., None]
+        return {name: state[name] if name == "mask" else torch.where(sites, there[name], state[name]) for name in state}
+
+
+def _one_hot_like(x: Tensor) -> Tensor:
+    """0 .. 0 1 along the last axis: any one-hot vector, sorted."""
+    last = torch.zeros_like(x)
+    last[..., -1] = 1
+    return last
 
 
 @contextmanager

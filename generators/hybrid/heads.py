@@ -15,18 +15,21 @@ REACH = 48
 
 
 class Fields(nn.Module):
-    """A unit's fields in order, first the categories, then the bins; each sees all the fields before it.
+    """A unit's fields in order, first the categories, then the bins, each with its place; each sees all before it.
 
     The state z of a unit begins as the transformer's, and each known field adds its embedding.
     """
 
-    def __init__(self, channels: int, categories: list[int], slots: int, bins: int) -> None:
+    def __init__(self, channels: int, categories: list[int], slots: int, bins: int, places: int = 0) -> None:
         super().__init__()
         self.bins, self.reach = bins, min(REACH, bins - 1)
         self.category_embeddings = nn.ModuleList(nn.Embedding(n, channels) for n in categories)
         self.category_heads = nn.ModuleList(perceptron(channels, n + (i == 0)) for i, n in enumerate(categories))
         self.waves = Waves(bins)
         self.bin_embeddings = nn.ModuleList(nn.Linear(self.waves.width, channels, bias=False) for _ in range(slots))
+        digits = slots if places > 1 else 0
+        self.place_heads = nn.ModuleList(perceptron(channels, places) for _ in range(digits))
+        self.place_embeddings = nn.ModuleList(nn.Embedding(places, channels) for _ in range(digits))
         relative = 2 * self.reach + 1
         self.bin_heads = nn.ModuleList(perceptron(channels, bins + (slots + k) * relative) for k in range(slots))
 
@@ -49,6 +52,11 @@ class Fields(nn.Module):
         around = around.scatter_add(1, places.flatten(1), (relative * present[..., None]).float().flatten(1))
         return absolute + around[:, self.reach : self.reach + self.bins]
 
+    def place_logits(self, z: Tensor, k: int) -> Tensor:
+        """(M, channels) -> (M, places) inside the bin of slot k, which z knows."""
+        logits: Tensor = self.place_heads[k](z).float()
+        return logits
+
     def with_category(self, z: Tensor, i: int, category: Tensor) -> Tensor:
         """z (M, channels) that knows categorical field i, given as (M,)."""
         known: Tensor = z + self.category_embeddings[i](category)
@@ -59,17 +67,25 @@ class Fields(nn.Module):
         known: Tensor = z + self.bin_embeddings[k](self.waves(bins)) * used[:, None]
         return known
 
+    def with_place(self, z: Tensor, k: int, place: Tensor, used: Tensor) -> Tensor:
+        """z (M, channels) that knows the place of slot k, given as (M,), where it is used (M,)."""
+        known: Tensor = z + self.place_embeddings[k](place) * used[:, None]
+        return known
+
 
 class Waves(nn.Module):
-    """Numbers (...) in units of a bin -> (..., width): waves from 4 bins long to twice all the bins, by octaves."""
+    """Numbers (...) in units of a bin -> (..., width): waves by octaves, to twice as long as all the bins.
+
+    The shortest is 4 bins long, or `finer` octaves less.
+    """
 
     turns: Tensor
 
-    def __init__(self, bins: int) -> None:
+    def __init__(self, bins: int, finer: int = 0) -> None:
         super().__init__()
-        octaves = math.ceil(math.log2(bins))
-        self.width = 2 * octaves
-        self.register_buffer("turns", 2 * math.pi / 2.0 ** torch.arange(2, octaves + 2), persistent=False)
+        octaves = torch.arange(2 - finer, max(1, math.ceil(math.log2(bins))) + 2)
+        self.width = 2 * len(octaves)
+        self.register_buffer("turns", 2 * math.pi / 2.0**octaves, persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
         """Sines and cosines."""

@@ -25,8 +25,10 @@ LIMITS: dict[str, tuple[float, float]] = {
     "channels": (8, 1024),
     "depth": (1, 32),
     "heads": (1, 32),
-    "bins": (2, 2048),
+    "bins": (1, 2048),
     "span": (1e-6, 1e6),
+    "places": (0, 2048),
+    "finer": (0, 16),
     "category_temperature": (1e-3, 10),
     "bin_temperature": (1e-3, 10),
     "top_p": (1e-3, 1),
@@ -39,7 +41,10 @@ class HybridSequence(ModelMixin, ConfigMixin):  # type: ignore[misc]
     """Network and vocabulary of a space; `config.json` holds what decides them.
 
     `span`: the centres of the bins go from -span to span, in units of each Real factor's scale; what lies outside is
-    moved to the edge. Temperatures and `top_p` change how categories and bins are drawn, not how they are learned.
+    moved to the edge. One bin is as wide as all of it. `places`: how a number goes on inside its bin, 0 by diffusion, n
+    as one of n places evenly apart (1 is its centre, a plain discretisation; more are a second digit). `finer`: by how
+    many octaves the network sees its input numbers more finely than 4 bins. `adjuster`: whether the end's logit has a
+    network of its own. Temperatures and `top_p` change how categories and bins are drawn, not how they are learned.
     """
 
     @register_to_config  # type: ignore[untyped-decorator]
@@ -54,6 +59,9 @@ class HybridSequence(ModelMixin, ConfigMixin):  # type: ignore[misc]
         category_temperature: float = 1.0,
         bin_temperature: float = 1.0,
         top_p: float = 1.0,
+        places: int = 0,
+        finer: int = 0,
+        adjuster: bool = True,
     ) -> None:
         super().__init__()
         for name, (least, most) in LIMITS.items():
@@ -62,16 +70,17 @@ class HybridSequence(ModelMixin, ConfigMixin):  # type: ignore[misc]
         if channels % (2 * heads):
             raise GeneratorError(f"channels is {channels}; it must be a multiple of {2 * heads}, twice the heads")
         self.space = Space.from_dict(space)
-        self.vocabulary = Vocabulary(self.space, bins, span)
+        self.vocabulary = Vocabulary(self.space, bins, span, places)
         sizes, slots = list(self.vocabulary.categoricals.values()), self.vocabulary.slots
         self.begin = nn.Parameter(torch.randn(channels) / math.sqrt(channels))
         self.category_inputs = nn.ModuleList(nn.Embedding(n, channels) for n in sizes)
-        self.waves = Waves(bins)
+        self.waves = Waves(bins, finer)
         self.value_input = nn.Linear(slots * self.waves.width, channels) if slots else None
         self.transformer = CausalTransformer(self.space.length + 1, channels, depth, heads)
-        self.fields = Fields(channels, sizes, slots, bins)
-        self.end = EndAdjuster(channels, self.space.length)
-        self.denoiser = Denoiser(slots, channels, DENOISER_CHANNELS, DENOISER_DEPTH) if slots else None
+        self.fields = Fields(channels, sizes, slots, bins, places)
+        self.end = EndAdjuster(channels, self.space.length) if adjuster else None
+        diffuses = slots > 0 and places == 0
+        self.denoiser = Denoiser(slots, channels, DENOISER_CHANNELS, DENOISER_DEPTH) if diffuses else None
         # [previous category][next]: 1 where training has seen it; the last row is the begin, the last column the end.
         self.register_buffer("transitions", torch.zeros(sizes[0] + 1, sizes[0] + 1))
 
@@ -93,6 +102,8 @@ class HybridSequence(ModelMixin, ConfigMixin):  # type: ignore[misc]
     def first_logits(self, hidden: Tensor, count: Tensor) -> Tensor:
         """(..., channels) and the number of units so far -> (..., n + 1): the first category, or the end."""
         logits = self.fields.category_logits(hidden, 0)
+        if self.end is None:
+            return logits
         adjustment = self.end(hidden, count).float()
         return torch.cat([logits[..., :-1], logits[..., -1:] + adjustment[..., None]], dim=-1)
 

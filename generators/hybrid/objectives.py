@@ -19,7 +19,7 @@ LATE = 5.0
 MULTIPLE = 64
 """Of it is the number of rows."""
 BLUR = 0.3
-"""Standard deviation, in bins, of the noise on input numbers."""
+"""Standard deviation, in bins, of the noise on input numbers; halved by each octave of `finer`."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def losses(
 
     A share `blurred` of the input numbers is noisy, so that prefixes look like sampled ones.
     """
-    seen = _blur(units, blurred, rng.fork(0))
+    seen = _blur(units, blurred, BLUR / 2**model.config.finer, rng.fork(0))
     hidden = model.hidden(seen)  # (B, L + 1, channels)
     ending, length = _first(model, hidden, units)
     rows = _rows(model, units, seen)
@@ -74,10 +74,10 @@ def crps(hazards: Tensor, lengths: Tensor) -> Tensor:
     return (early + LATE * late) / lengths.clamp_min(1)
 
 
-def _blur(units: Units, share: float, rng: Noise) -> Units:
+def _blur(units: Units, share: float, by: float, rng: Noise) -> Units:
     chosen = rng.fork(0).uniform(*units.values.shape).to(units.values.device) < share
     noise = rng.fork(1).normal(*units.values.shape).to(units.values.device)
-    return replace(units, values=units.values + BLUR * noise * chosen)
+    return replace(units, values=units.values + by * noise * chosen)
 
 
 def _first(model: HybridSequence, hidden: Tensor, units: Units) -> tuple[Tensor, Tensor]:
@@ -123,13 +123,17 @@ def _categories(model: HybridSequence, z: Tensor, rows: Rows) -> tuple[Tensor, T
 
 
 def _bins(model: HybridSequence, z: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
-    """z that knows the bins, and the nats of those that are used."""
+    """z that knows the bins with their places, and the nats of those that are used."""
     nats = z.new_zeros((), dtype=torch.float32)
     for k in range(model.vocabulary.slots):
         anchors = torch.cat([rows.before, rows.bins[:, :k]], dim=-1)
         present = torch.cat([rows.present, rows.used[:, :k]], dim=-1)
         nats = nats + _nats(model.fields.bin_logits(z, k, anchors, present), rows.bins[:, k], rows.used[:, k])
         z = model.fields.with_bin(z, k, rows.bins[:, k], rows.used[:, k])
+        if model.vocabulary.places > 1:
+            place = model.vocabulary.place(rows.residuals[:, k])
+            nats = nats + _nats(model.fields.place_logits(z, k), place, rows.used[:, k])
+            z = model.fields.with_place(z, k, place, rows.used[:, k])
     return z, nats
 
 

@@ -31,17 +31,22 @@ def head_scheduler() -> DDIMScheduler:
 
 @dataclass(frozen=True)
 class Draws:
-    """The random numbers of a tile: uniform (B, L, categorical factors + slots), normal (B, L, slots)."""
+    """A tile's random numbers: uniform (B, L, categorical factors + slots, twice with places), normal (B, L, slots)."""
 
     uniform: Tensor
     normal: Tensor
 
 
 class Sampler:
-    """Draws sequences with a model; its scheduler has its timesteps set."""
+    """Draws sequences with a model; its scheduler has its timesteps set.
 
-    def __init__(self, model: HybridSequence, scheduler: DDIMScheduler) -> None:
-        self.model, self.scheduler, self.vocabulary = model, scheduler, model.vocabulary
+    Units that `held` (a batch of one) has in use are those of every sequence at their places. The units before do not
+    know of them, those behind follow them: what is held first is completed, what lies between is filled in blindly.
+    """
+
+    def __init__(self, model: HybridSequence, scheduler: DDIMScheduler, held: Units | None = None) -> None:
+        self.model, self.scheduler, self.vocabulary, self.held = model, scheduler, model.vocabulary, held
+        self.needed = 0 if held is None else 1 + int(held.mask[0].nonzero().max())
 
     def tile(self, draws: Draws) -> Units:
         """One sequence for each row; it ends by itself, or at the space's length."""
@@ -53,12 +58,16 @@ class Sampler:
         x, alive = model.begin.expand(size, -1), torch.ones(size, dtype=torch.bool, device=device)
         for i in range(length):
             hidden = model.transformer.step(x, cache)
-            first = self._first(hidden, i, previous, draws.uniform[:, i, 0])
-            alive = alive & (first != end)
-            if not alive.any():
-                break
+            if self.held is not None and self.held.mask[0, i]:
+                unit = _repeated(self.held, i, size)
+                first = unit[0][:, 0]
+            else:
+                first = self._first(hidden, i, previous, draws.uniform[:, i, 0])
+                alive = alive & (first != end)
+                if not alive.any():
+                    break
+                unit = self._unit(hidden, first.clamp_max(end - 1), i, units, draws)
             previous = torch.where(alive, first, previous)
-            unit = self._unit(hidden, first.clamp_max(end - 1), i, units, draws)
             for whole, part in zip(
                 (units.categories, units.values, units.used, units.mask), (*unit, alive), strict=True
             ):
@@ -68,9 +77,17 @@ class Sampler:
         return units
 
     def _first(self, hidden: Tensor, i: int, previous: Tensor, uniform: Tensor) -> Tensor:
-        """(B,) the first category of unit i or the end; only what training has seen after `previous`."""
+        """(B,) the first category of unit i or the end; only what training has seen after `previous`.
+
+        No end before the last unit that is held; anything where training has seen nothing that may follow.
+        """
         logits = self.model.first_logits(hidden, torch.tensor(i, device=hidden.device))
-        logits = logits.masked_fill(self.model.transitions[previous] == 0, -torch.inf)
+        allowed = self.model.transitions[previous] != 0
+        ends = i >= self.needed
+        allowed[:, -1] &= ends
+        allowed |= ~allowed.any(-1, keepdim=True)
+        allowed[:, -1] &= ends
+        logits = logits.masked_fill(~allowed, -torch.inf)
         return choose(logits, uniform, self.model.config.category_temperature, self.model.config.top_p)
 
     def _unit(self, hidden: Tensor, first: Tensor, i: int, units: Units, draws: Draws) -> tuple[Tensor, Tensor, Tensor]:
@@ -84,14 +101,24 @@ class Sampler:
         categories = torch.stack(chosen, dim=-1)
         used = self.vocabulary.used(categories)
         anchors, present = self.vocabulary.split(units.values[:, i - 1])[0], units.used[:, i - 1] & (i > 0)
+        places = torch.zeros_like(anchors)
         for k in range(self.vocabulary.slots):
             logits = fields.bin_logits(z, k, anchors, present)
             bins = choose(logits, draws.uniform[:, i, kinds + k], config.bin_temperature, config.top_p)
             z = fields.with_bin(z, k, bins, used[:, k])
+            if self.vocabulary.places > 1:
+                uniform = draws.uniform[:, i, kinds + self.vocabulary.slots + k]
+                place = choose(fields.place_logits(z, k), uniform, config.bin_temperature, config.top_p)
+                z = fields.with_place(z, k, place, used[:, k])
+                places[:, k] = place
             anchors = torch.cat([anchors, bins[:, None]], dim=-1)
             present = torch.cat([present, used[:, k : k + 1]], dim=-1)
         bins = anchors[:, self.vocabulary.slots :]
-        return categories, self.vocabulary.join(bins, self._residuals(z, used, draws.normal[:, i])), used
+        if self.vocabulary.places:
+            residuals = self.vocabulary.residual(places)
+        else:
+            residuals = self._residuals(z, used, draws.normal[:, i])
+        return categories, self.vocabulary.join(bins, residuals), used
 
     def _residuals(self, z: Tensor, used: Tensor, x: Tensor) -> Tensor:
         """(B, slots), from noise x."""
@@ -114,6 +141,13 @@ def choose(logits: Tensor, uniform: Tensor, temperature: float, top_p: float) ->
     place = (total <= uniform[:, None].double() * total[:, -1:]).sum(-1)
     last = (p > 0).sum(-1) - 1
     return classes.gather(-1, torch.minimum(place, last)[:, None])[:, 0]
+
+
+def _repeated(units: Units, i: int, size: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Categories, values and what is used of unit i of a batch of one, `size` times."""
+    parts = (units.categories, units.values, units.used)
+    categories, values, used = (part[:, i].expand(size, -1) for part in parts)
+    return categories, values, used
 
 
 def _empty(size: int, length: int, kinds: int, slots: int, device: torch.device) -> Units:

@@ -1,7 +1,8 @@
 """States as sequences of units: categories, and numbers in units of a bin.
 
 The numbers of all Real factors lie side by side in D slots. A slot's number is a bin (the nearest of `bins` centres,
-evenly spaced from -span to span times the factor's scale) and a residual, what is left of it inside the bin.
+evenly spaced from -span to span times the factor's scale) and a residual, what is left of it inside the bin; where the
+vocabulary has `places`, residuals are rounded to that many, evenly apart.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ class Vocabulary(nn.Module):
 
     widths: Tensor
 
-    def __init__(self, space: Space, bins: int, span: float) -> None:
+    def __init__(self, space: Space, bins: int, span: float, places: int = 0) -> None:
         super().__init__()
-        self.space, self.bins = space, bins
+        self.space, self.bins, self.places = space, bins, places
         factors = sorted(space.factors.items())  # a config.json does not keep the order of its keys
         self.categoricals = {name: f.n for name, f in factors if isinstance(f, Categorical)}
         self.reals = {name: f for name, f in factors if isinstance(f, Real)}
@@ -54,7 +55,7 @@ class Vocabulary(nn.Module):
         if other or not self.categoricals:
             raise GeneratorError(f"hybrid makes Categorical factors, at least one, and Real ones; the space is {space}")
         self.slots = sum(real.width for real in self.reals.values())
-        widths = [2 * span * real.scale / (bins - 1) for real in self.reals.values() for _ in range(real.width)]
+        widths = [2 * span * real.scale / max(bins - 1, 1) for real in self.reals.values() for _ in range(real.width)]
         self.register_buffer("widths", torch.tensor(widths), persistent=False)
         for i, name in enumerate(self.categoricals):
             self.register_buffer(f"used_{i}", self._table(name), persistent=False)
@@ -78,11 +79,16 @@ class Vocabulary(nn.Module):
         mask = state["mask"]
         if (mask[:, 1:] & ~mask[:, :-1]).any():
             raise GeneratorError("a mask has sites in use after one that is not; hybrid wants those in use to be first")
+        return self.read(state)
+
+    def read(self, state: State) -> Units:
+        """The units of the sites in use, wherever these are."""
+        mask = state["mask"]
         categories = torch.stack([state[name].argmax(-1) for name in self.categoricals], dim=-1)
         numbers = torch.cat([*(state[name] for name in self.reals), state["mask"].new_zeros(*mask.shape, 0)], dim=-1)
         used = self.used(categories) & mask[..., None]
         values = numbers.float() / self.widths + (self.bins - 1) / 2
-        return Units(categories, values.clamp(-0.5, self.bins - 0.5), used, mask)
+        return Units(categories, self.rounded(values.clamp(-0.5, self.bins - 0.5)), used, mask)
 
     def state(self, units: Units) -> State:
         """The state that units stand for: one-hot categories; zero in what is not in use."""
@@ -99,6 +105,21 @@ class Vocabulary(nn.Module):
         """Values in units of a bin -> bins (int64) and residuals, of variance 1 where values are uniform in a bin."""
         bins = (values + 0.5).floor().clamp(0, self.bins - 1)
         return bins.long(), (values - bins) * UNIT
+
+    def place(self, residuals: Tensor) -> Tensor:
+        """Residuals -> the nearest of the places (int64)."""
+        return ((residuals / UNIT + 0.5) * self.places).floor().clamp(0, self.places - 1).long()
+
+    def residual(self, places: Tensor) -> Tensor:
+        """Places -> the residuals in their middle."""
+        return ((places + 0.5) / self.places - 0.5) * UNIT
+
+    def rounded(self, values: Tensor) -> Tensor:
+        """Values on the nearest place that there is; the same where residuals are continuous."""
+        if not self.places:
+            return values
+        bins, residuals = self.split(values)
+        return self.join(bins, self.residual(self.place(residuals)))
 
     def join(self, bins: Tensor, residuals: Tensor) -> Tensor:
         """The inverse of `split`."""

@@ -251,3 +251,19 @@ def test_baselines_depend_on_the_seed_alone(name: str) -> None:
 
 def test_overview_is_there_for_those_who_ask() -> None:
     assert isinstance(DOMAIN, Overview)
+
+
+def test_centres_hold_the_same_cells() -> None:
+    """Both forms give real cells back exactly, and say the same corners."""
+    corners, centres = layout.build(), layout.build(form="centres")
+    designs = corners.corpus("val")[:40]
+    state = centres.encode(designs)
+    centres.space.check(state)
+    assert centres.decode(state) == designs
+    assert torch.equal(centres.steps(state)[state["mask"]], corners.steps(corners.encode(designs))[state["mask"]])
+    assert (state["centres"][~state["mask"]] == 0).all()
+
+
+def test_an_unknown_form_is_refused() -> None:
+    with pytest.raises(DesignError, match="form='polar'"):
+        layout.build(form="polar")

@@ -13,9 +13,9 @@ from torch import Tensor
 from data.noise import DesignNoise, StepNoise
 from data.space import Angle, Categorical, Real, Space, State
 from generators import hybrid
-from generators.base import GeneratorError, Resumable
+from generators.base import GeneratorError, Holding, Resumable
 from generators.hybrid.generator import Hybrid
-from generators.hybrid.heads import REACH, EndAdjuster, Fields
+from generators.hybrid.heads import REACH, EndAdjuster, Fields, Waves
 from generators.hybrid.objectives import LATE, crps, losses
 from generators.hybrid.sampling import choose, head_scheduler
 from generators.hybrid.training import Recipe, cut
@@ -103,6 +103,35 @@ def test_bins_and_residuals_give_values_back() -> None:
     assert residuals.abs().max() <= UNIT / 2 + 1e-5
     assert residuals.std().item() == pytest.approx(1, abs=0.01)
     assert vocabulary.split(torch.arange(9.0))[1].abs().max() == 0
+
+
+@pytest.mark.parametrize(("bins", "places"), [(9, 1), (4, 5), (1, 3)])
+def test_places_are_evenly_apart_and_the_nearest_one_is_taken(bins: int, places: int) -> None:
+    vocabulary = Vocabulary(MIXED, bins, 1.0, places)
+    values = torch.linspace(-0.4999, bins - 0.5001, 997)
+    rounded = vocabulary.rounded(values)
+    found = rounded.unique()
+    assert len(found) == bins * places
+    assert torch.allclose(found.diff(), torch.tensor(1 / places), atol=1e-5)
+    assert (rounded - values).abs().max() <= 0.5 / places + 1e-5
+    assert torch.allclose(vocabulary.rounded(rounded), rounded, atol=1e-5)
+
+
+def test_odd_places_on_the_grid_lose_nothing() -> None:
+    """Two digits, 17 bins of 25 places, hold every one of 401 points of a grid."""
+    space = Space(401, {"kind": Categorical(1), "x": Real(1)})
+    points = (torch.arange(401) - 200) / 128
+    made = {"kind": torch.ones(1, 401, 1), "x": points[None, :, None], "mask": torch.ones(1, 401).bool()}
+    vocabulary = Vocabulary(space, 17, 1.5625, 25)
+    assert torch.allclose(vocabulary.state(vocabulary.units(made))["x"], made["x"], atol=1e-5)
+
+
+def test_finer_waves_go_on_where_coarser_ones_end() -> None:
+    x = torch.rand(50, generator=torch.Generator().manual_seed(0)) * 9
+    finer, plain = Waves(9, 2), Waves(9)
+    assert finer.width == plain.width + 4
+    assert torch.allclose(finer(x)[:, 2:6], plain(x)[:, :4], atol=1e-4)
+    assert torch.allclose(finer(x + 1)[:, 0], finer(x)[:, 0], atol=1e-4)  # the shortest is one bin long
 
 
 def test_units_in_use_must_be_first() -> None:
@@ -195,6 +224,19 @@ def test_a_batch_is_cut_to_what_it_uses() -> None:
     assert cut(state(space, [0, 0]))["mask"].shape == (2, 8)
 
 
+@pytest.mark.parametrize("places", [1, 5])
+def test_the_losses_of_places_by_chance(places: int) -> None:
+    """A second digit of n places adds log n for each number; the centre of a bin adds nothing."""
+    generator = small(PATHS, places=places)
+    for head in (*generator.model.fields.bin_heads, *generator.model.fields.place_heads):
+        torch.nn.init.zeros_(head[3].weight)
+        torch.nn.init.zeros_(head[3].bias)
+    units = generator.model.vocabulary.units(state(PATHS, [4, 4]))
+    found = losses(generator.model, head_scheduler(), units, 0.0, StepNoise(0))
+    assert found["bins"].item() == pytest.approx(math.log(9 * places) * units.used.sum().item() / 8, rel=1e-5)
+    assert found["residual"].item() == 0
+
+
 # Sampling
 
 
@@ -216,7 +258,7 @@ def test_samples_are_states_of_the_space(space: Space, steps: int) -> None:
 
 @pytest.mark.parametrize("size", [1, 7, 16, 17])
 def test_a_design_is_the_same_in_any_batch(size: int) -> None:
-    generator = shaken(PATHS)
+    generator = shaken(PATHS, places=size % 3)
     together = draw(generator, list(range(40)))
     pieces = [draw(generator, list(range(a, min(a + size, 40)))) for a in range(0, 40, size)]
     for name, value in together.items():
@@ -320,6 +362,82 @@ def test_progress_is_heard_of_each_tile() -> None:
     assert heard == [48, 60]
 
 
+# Locks
+
+
+def lock_of(made: State, sites: list[int]) -> State:
+    """The lock that holds these sites of a batch of one."""
+    mask = torch.zeros_like(made["mask"])
+    mask[0, sites] = True
+    return {name: value * mask[..., None] for name, value in made.items() if name != "mask"} | {"mask": mask}
+
+
+def drawn_with(generator: Hybrid, lock: State, designs: list[int]) -> State:
+    return generator.sample(len(designs), 3, None, None, DesignNoise(7, designs), lambda step: None, lock)
+
+
+@SPACES
+@pytest.mark.parametrize("sites", [[0, 1], [3], [1, 4]])
+@pytest.mark.parametrize("places", [0, 1])
+def test_locked_sites_have_their_values_to_the_last_bit(space: Space, sites: list[int], places: int) -> None:
+    generator, lock = shaken(space, places=places), lock_of(state(space, [5]), sites)
+    made = drawn_with(generator, lock, list(range(20)))
+    space.check(made)
+    assert (made["mask"].sum(-1) > sites[-1]).all()
+    for name in space.factors:
+        assert torch.equal(made[name][:, sites], lock[name][:, sites].expand(20, -1, -1))
+        assert len(made[name][:, :3].flatten(1).unique(dim=0)) > 1 or sites == [0, 1]
+    again = drawn_with(generator, lock, [4, 2])
+    assert all(torch.equal(again[name], made[name][[4, 2]]) for name in again)
+
+
+def test_what_a_lock_is_told_first_decides_what_follows() -> None:
+    """A network that saw 0 0 0 0 and 1 1 1 1 alone completes either."""
+    letters = torch.tensor([[0, 0, 0, 0, 0], [1, 1, 1, 1, 1]])
+    both = {"base": torch.eye(4)[letters], "mask": torch.ones(2, 5).bool()}
+    generator = small(LETTERS, steps=60, learning_rate=5e-3, warm_up=10, decay=0.9)
+    generator.fit([both] * 60, StepNoise(0), lambda step, parts: None)
+    for k in (0, 1):
+        one = {name: value[k : k + 1] for name, value in both.items()}
+        made = drawn_with(generator, lock_of(one, [0]), list(range(8)))
+        assert (made["base"].argmax(-1) == k).all()
+
+
+def test_a_lock_of_all_that_is_drawn_changes_nothing() -> None:
+    """With the first units of a design held, the same noise draws the rest as it was."""
+    generator = shaken(PATHS)
+    free = draw(generator, [3], 3)
+    count = int(free["mask"].sum())
+    held = drawn_with(generator, lock_of(free, list(range(count - 1))), [3])
+    assert all(torch.allclose(held[name].float(), free[name].float(), atol=1e-4) for name in free)
+
+
+def test_before_the_last_locked_site_nothing_ends() -> None:
+    """Even where training has seen nothing but the end after some category."""
+    generator = shaken(LETTERS)
+    generator.model.transitions.zero_()
+    generator.model.transitions[4, 2] = generator.model.transitions[2, 4] = 1
+    made = drawn_with(generator, lock_of(state(LETTERS, [5]), [3]), list(range(6)))
+    assert (made["mask"].sum(-1) >= 4).all()
+
+
+def test_a_lock_that_no_design_has_is_refused() -> None:
+    generator, good = shaken(PATHS), lock_of(state(PATHS, [5]), [1])
+    two = {name: torch.cat([value, value]) for name, value in good.items()}
+    with pytest.raises(GeneratorError, match="2 designs"):
+        generator.check_lock(two)
+    with pytest.raises(GeneratorError, match="0 sites"):
+        generator.check_lock(good | {"mask": torch.zeros(1, 7).bool()})
+    with pytest.raises(GeneratorError, match="kind of a locked site is not one category"):
+        generator.check_lock(good | {"kind": good["kind"] / 2})
+    with pytest.raises(GeneratorError, match="place of a locked site goes beyond"):
+        generator.check_lock(good | {"place": good["place"] + 9})
+    centred = Space(4, {"kind": Categorical(1), "x": Real(1, centred=True)})
+    with pytest.raises(GeneratorError, match="from their mean"):
+        shaken(centred).check_lock(lock_of(state(centred, [3]), [0]))
+    assert isinstance(generator, Holding)
+
+
 # Training
 
 
@@ -344,6 +462,31 @@ def test_four_sequences_are_learned_by_heart() -> None:
                 right, seen = right + 1, seen | {k}
     assert seen == {0, 1, 2, 3}
     assert right >= 42
+
+
+def test_numbers_without_bins_are_learned_by_diffusion_alone() -> None:
+    """One bin as wide as the span: two equally likely numbers come back as one or the other, not as their mean."""
+    space = Space(1, {"kind": Categorical(1), "x": Real(1)})
+    numbers = torch.tensor([-0.5, 0.7]).repeat(64)
+    made = {"kind": torch.ones(128, 1, 1), "x": numbers[:, None, None], "mask": torch.ones(128, 1).bool()}
+    generator = small(space, bins=1, finer=3, steps=200, learning_rate=5e-3, warm_up=10, decay=0.95)
+    generator.fit([made] * 200, StepNoise(0), lambda step, parts: None)
+    found = draw(generator, list(range(64)), steps=20)["x"].flatten()
+    error = torch.stack([found + 0.5, found - 0.7]).abs().min(0).values
+    assert error.quantile(0.9) < 0.1
+    assert 0.25 < (found < 0).float().mean() < 0.75
+
+
+@pytest.mark.parametrize(("bins", "places"), [(9, 1), (4, 5)])
+def test_places_are_learned_and_drawn(bins: int, places: int) -> None:
+    space = Space(1, {"kind": Categorical(1), "x": Real(1)})
+    vocabulary, value = Vocabulary(space, bins, 1.0, places), torch.full((64, 1, 1), 0.37)
+    made = {"kind": torch.ones(64, 1, 1), "x": value, "mask": torch.ones(64, 1).bool()}
+    sizes = {"bins": bins, "places": places, "steps": 60, "learning_rate": 5e-3, "warm_up": 10, "decay": 0.9}
+    generator = small(space, **sizes)
+    generator.fit([made] * 60, StepNoise(0), lambda step, parts: None)
+    wanted = vocabulary.state(vocabulary.units(made))["x"][0]
+    assert torch.allclose(draw(generator, list(range(16)))["x"], wanted.expand(16, 1, 1), atol=1e-5)
 
 
 def test_residuals_are_learned() -> None:
@@ -389,7 +532,7 @@ def test_a_recipe_out_of_bounds_is_refused(name: str, value: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("channels", 0), ("depth", 10**9), ("bins", 1), ("span", 0.0), ("top_p", 2.0), ("heads", 5)]
+    ("name", "value"), [("channels", 0), ("depth", 10**9), ("bins", 0), ("span", 0.0), ("top_p", 2.0), ("heads", 5)]
 )
 def test_a_parameter_out_of_bounds_is_refused(name: str, value: float) -> None:
     with pytest.raises(GeneratorError, match=f"{name if name != 'heads' else 'channels'} is "):
