@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-import textwrap
-import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import gdstk
 import numpy as np
 
 from domains import files
@@ -65,10 +62,7 @@ def write(cell: Cell, path: Path, told: Mapping[str, str]) -> None:
     frame = Polygon(technology.boundary, _corners(0, 0, cell.width, cell.height), properties)
     shapes = [Polygon(technology.layers[s.layer].gds, _corners(*s[1:])) for s in cell.shapes]
     with files.whole(path) as part:
-        if suffix == ".gds":
-            part.write_bytes(gds.pack(name, [frame, *shapes], technology.dbu))
-        else:
-            _write_oasis(name, [frame, *shapes], technology.dbu, part)
+        gds.write(part, name, [frame, *shapes], technology.dbu, oasis=suffix == ".oas")
 
 
 def provenance(path: Path) -> dict[str, str]:
@@ -82,44 +76,9 @@ def provenance(path: Path) -> dict[str, str]:
 def _polygons(path: Path) -> list[Polygon]:
     suffix, data = _suffix(path), files.read_bytes(path, MOST_BYTES, "window")
     try:
-        return gds.unpack(data, MOST_SHAPES) if suffix == ".gds" else _read_oasis(path, data)
+        return gds.read(path, data, MOST_SHAPES, oasis=suffix == ".oas")
     except DesignError as error:
         raise DesignError(f"{path}: {error}") from error
-
-
-def _read_oasis(path: Path, data: bytes) -> list[Polygon]:
-    """gdstk may crash on a damaged file, so only those whose checksum is right reach it."""
-    scheme, check = data[-5:-4], data[-4:]
-    if scheme != b"\1" or zlib.crc32(data[:-4]).to_bytes(4, "little") != check:
-        raise DesignError("not an OASIS file with a right CRC32 at its end; export it with one, or as .gds")
-    try:
-        tops = [cell for cell in gdstk.read_oas(path, unit=1e-9).top_level() if isinstance(cell, gdstk.Cell)]
-    except (OSError, RuntimeError) as error:
-        raise DesignError(f"not an OASIS file ({textwrap.shorten(str(error), 80)}); export it again") from error
-    if len(tops) != 1:
-        raise DesignError(f"{len(tops)} top cells; one is read; give each cell its own file")
-    if tops[0].references or tops[0].paths or any(p.repetition.size for p in tops[0].polygons):
-        raise DesignError("an OASIS file with references, paths or repeated shapes; flatten it, or export it as .gds")
-    return [Polygon((p.layer, p.datatype), np.array(p.points), _properties(p)) for p in tops[0].polygons]
-
-
-def _write_oasis(name: str, polygons: Iterable[Polygon], dbu: int, path: Path) -> None:
-    library = gdstk.Library("FORESHAPE", 1e-9, dbu * 1e-9)
-    cell = library.new_cell(name)
-    for polygon in polygons:
-        shape = gdstk.Polygon(polygon.points.tolist(), *polygon.layer)
-        for number, value in polygon.properties.items():
-            shape.set_gds_property(number, value)
-        cell.add(shape)
-    library.write_oas(path, validation="crc32")
-
-
-def _properties(polygon: gdstk.Polygon) -> dict[int, str]:
-    """GDSII properties, which OASIS has under a name of their own."""
-    found = (p[1:3] for p in polygon.properties if p[0] == "S_GDS_PROPERTY" and len(p) == 3)
-    return {
-        n: value.decode("ascii", "replace") for n, value in found if isinstance(n, int) and isinstance(value, bytes)
-    }
 
 
 def _about(frames: Sequence[Polygon], technology: Technology, path: Path) -> int:
@@ -148,16 +107,22 @@ def _boxes(polygon: Polygon, path: Path) -> np.ndarray:
     points = np.rint(polygon.points).astype(np.int64)
     if np.abs(points - polygon.points).max() > 1e-3:
         raise DesignError(f"{path} has {_name(polygon)}, off whole nm; snap it to them")
+    points = points[(np.roll(points, 1, axis=0) != points).any(1)]
     steps = np.roll(points, -1, axis=0) - points
     if len(points) > MOST_POINTS or (steps != 0).all(1).any():
         raise DesignError(
             f"{path} has {_name(polygon)} with {len(points)} corners; shapes have only horizontal and vertical sides "
             f"and at most {MOST_POINTS} corners; cut it into rectangles"
         )
-    boxes = regions.cover(regions.polygon(points))
-    if not len(boxes):
+    try:
+        region = regions.polygon(points)
+    except ValueError as error:
+        raise DesignError(f"{path} has {_name(polygon)}, {error}; merge or redraw it") from error
+    if not region.area:
         raise DesignError(f"{path} has {_name(polygon)} without area; remove it")
-    return boxes
+    if ((steps * np.roll(steps, -1, axis=0)).sum(1) < 0).any():
+        raise DesignError(f"{path} has {_name(polygon)}, part of which has no width; cut that off")
+    return regions.cover(region)
 
 
 def _origin(frames: Sequence[Polygon], shapes: np.ndarray, window: int, path: Path) -> tuple[int, int]:

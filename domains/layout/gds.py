@@ -1,29 +1,59 @@
-"""GDSII stream files, as far as cells need them: polygons, boxes, references to other cells, properties.
+"""Polygons in GDSII and OASIS files, by gdstk, which is kept from files that make it crash or hang.
 
-Written and read here rather than by gdstk because that crashes on damaged files. The format is that of the GDSII Stream
-Format Manual, release 6.0 (Calma, 1987): records of a length, a type and big-endian data.
+A GDSII file (GDSII Stream Format Manual, release 6.0, Calma 1987) reaches gdstk only when its records have the sizes
+and the order of the standard and its references, counted before any is followed, are few: gdstk reads past the end of
+damaged records and takes a cut file for a whole one. OASIS (SEMI P39) cannot be vetted without decoding all of it, so
+`oasis.py` turns it into GDSII in a process of its own with limits. GDSII is written here, because gdstk prints a
+warning for every shape with more than 128 bytes of properties, which all readers take.
 """
 
 from __future__ import annotations
 
+import re
 import struct
+import subprocess
+import sys
+import textwrap
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import gdstk
 import numpy as np
 
 from domains.base import DesignError
 
-_HEADER, _BGNLIB, _LIBNAME, _UNITS, _ENDLIB = 0x0002, 0x0102, 0x0206, 0x0305, 0x0400
-_BGNSTR, _STRNAME, _ENDSTR = 0x0502, 0x0606, 0x0700
-_BOUNDARY, _PATH, _SREF, _AREF, _TEXT, _NODE, _BOX = 0x0800, 0x0900, 0x0A00, 0x0B00, 0x0C00, 0x1500, 0x2D00
-_LAYER, _DATATYPE, _BOXTYPE, _XY, _ENDEL = 0x0D02, 0x0E02, 0x2E02, 0x1003, 0x1100
-_SNAME, _COLROW, _STRANS, _MAG, _ANGLE = 0x1206, 0x1302, 0x1A01, 0x1B05, 0x1C05
-_PROPATTR, _PROPVALUE = 0x2B02, 0x2C06
-_ELEMENTS = (_BOUNDARY, _PATH, _SREF, _AREF, _TEXT, _NODE, _BOX)
-_WORTHLESS = (_TEXT, _NODE)  # no geometry
+_CONVERTER = Path(__file__).with_name("oasis.py")
+_SECONDS = 60
+_DEEPEST = 64
+_FARTHEST = 1e10
 _WRITTEN = (2000, 1, 1, 0, 0, 0) * 2  # a fixed date, so that equal cells are equal files
-_DEEPEST = 16
+_NOTES = "$$$CONTEXT_INFO$$$"
+"""KLayout's own cell of notes, which no other refers to and which is no top cell."""
+
+_PLACED = rb"(?:\x1a\x1b?\x1c?)?"
+_BODIES = {
+    "boundary": rb"\x08\x26?\x2f?\x0d\x0e\x10",
+    "path": rb"\x09\x26?\x2f?\x0d\x0e\x21?\x0f?\x30?\x31?\x10",
+    "reference": rb"\x0a\x26?\x2f?\x12" + _PLACED + rb"\x10",
+    "array": rb"\x0b\x26?\x2f?\x12" + _PLACED + rb"\x13\x10",
+    "text": rb"\x0c\x26?\x2f?\x0d\x16\x17?\x21?\x0f?" + _PLACED + rb"\x10\x19",
+    "node": rb"\x15\x26?\x2f?\x0d\x2a\x10",
+    "box": rb"\x2d\x26?\x2f?\x0d\x2e\x10",
+}
+_ELEMENT = rb"(?:" + rb"|".join(_BODIES.values()) + rb")(?:\x2b\x2c)*\x11"
+_BEFORE = rb"\x00\x01[\x39\x3a\x3b]*\x02[\x1f\x20\x22\x23\x36\x37\x38]*\x03"
+_ORDER = re.compile(_BEFORE + rb"(?:\x05\x06\x34?(?:" + _ELEMENT + rb")*\x07)*\x04")
+"""The records of a file, one byte each."""
+_SIZES = {
+    0x01: 24, 0x03: 16, 0x05: 24, 0x0D: 2, 0x0E: 2, 0x0F: 4, 0x13: 4, 0x16: 2, 0x17: 2, 0x1A: 2, 0x1B: 8, 0x1C: 8,
+    0x21: 2, 0x2A: 2, 0x2B: 2, 0x2E: 2, 0x30: 4, 0x31: 4,
+}  # fmt: skip
+_LIBNAME, _STRNAME, _SNAME, _STRANS, _XY = 0x02, 0x06, 0x12, 0x1A, 0x10
+_POINTS = {0x08: 4, 0x09: 2, 0x0A: 1, 0x0B: 3, 0x0C: 1, 0x15: 1, 0x2D: 5}
+"""The fewest points of each kind of element."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,207 +65,171 @@ class Polygon:
     properties: Mapping[int, str] = field(default_factory=dict)
 
 
-@dataclass
-class _Element:
-    kind: int
-    records: dict[int, bytes] = field(default_factory=dict)
-    properties: dict[int, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False)
-class _Placement:
-    """How a cell is put into another: a point p goes to `matrix @ p + offset`."""
-
-    matrix: np.ndarray
-    offset: np.ndarray
-
-
-def pack(name: str, polygons: Iterable[Polygon], dbu: int) -> bytes:
+def write(path: Path, name: str, polygons: Iterable[Polygon], dbu: int, *, oasis: bool) -> None:
     """A file with one cell of this name, in a database unit of `dbu` nm; corners must be whole numbers of it."""
+    if oasis:
+        _write_oasis(path, name, polygons, dbu)
+        return
     parts = [
-        _record(_HEADER, struct.pack(">h", 600)),
-        _record(_BGNLIB, struct.pack(">12h", *_WRITTEN)),
-        _record(_LIBNAME, b"FORESHAPE"),
-        _record(_UNITS, _real(dbu / 1000) + _real(dbu * 1e-9)),
-        _record(_BGNSTR, struct.pack(">12h", *_WRITTEN)),
-        _record(_STRNAME, name.encode("ascii")),
+        _record(0x0002, struct.pack(">h", 600)),
+        _record(0x0102, struct.pack(">12h", *_WRITTEN)),
+        _record(0x0206, b"FORESHAPE"),
+        _record(0x0305, _real(dbu / 1000) + _real(dbu * 1e-9)),
+        _record(0x0502, struct.pack(">12h", *_WRITTEN)),
+        _record(0x0606, name.encode("ascii")),
         *(_boundary(polygon, dbu) for polygon in polygons),
-        _record(_ENDSTR),
-        _record(_ENDLIB),
+        _record(0x0700),
+        _record(0x0400),
     ]
-    return b"".join(parts)
+    path.write_bytes(b"".join(parts))
 
 
-def unpack(data: bytes, most: int) -> list[Polygon]:
-    """The polygons of the one top cell, references flattened; `DesignError` for a damaged file or more than `most`."""
-    cells: dict[str, list[_Element]] = {}
-    elements: list[_Element] = []
-    dbu, attribute = 0.0, 0
-    for kind, content in _records(data):
-        if kind == _UNITS:
-            dbu = _number(content[8:]) * 1e9
-        elif kind == _STRNAME:
-            elements = cells.setdefault(_text(content), [])
-        elif kind in _ELEMENTS:
-            elements.append(_Element(kind))
-        elif kind == _PROPATTR:
-            (attribute,) = _whole(content)
-        elif kind == _PROPVALUE and elements:
-            elements[-1].properties[attribute] = _text(content)
-        elif elements:
-            elements[-1].records[kind] = content
-    if not 1e-6 < dbu < 1e6:
-        raise DesignError(f"a database unit of {dbu:g} nm; it is usually 1 nm; export the file again")
-    upright = _Placement(np.eye(2, dtype=np.int64), np.zeros(2, dtype=np.int64))
-    found = _Hierarchy(cells, most).flat(_top(cells), upright, 0)
-    return [Polygon(polygon.layer, polygon.points * dbu, polygon.properties) for polygon in found]
+def read(path: Path, data: bytes, most: int, *, oasis: bool) -> list[Polygon]:
+    """The polygons of the one top cell, references followed, paths as their outlines, texts left out.
+
+    `data` is what the file holds. Raises `DesignError` for a damaged file, or more than `most` shapes and references.
+    """
+    if not oasis:
+        return _flat(path, data, most)
+    with TemporaryDirectory() as folder:
+        made = Path(folder, "flat.gds")
+        command = [sys.executable, "-I", str(_CONVERTER), str(path.resolve()), str(made)]
+        try:
+            done = subprocess.run(command, capture_output=True, timeout=_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise DesignError(f"not read as OASIS within {_SECONDS} s; export it again, or as .gds") from error
+        if done.returncode:
+            told = textwrap.shorten(done.stderr.decode("utf-8", "replace"), 80) or f"gdstk stopped, {done.returncode}"
+            raise DesignError(f"not a whole OASIS file ({told}); export it again, or as .gds")
+        return _flat(made, made.read_bytes(), most)
 
 
-def _top(cells: Mapping[str, list[_Element]]) -> str:
-    """The one cell that no other refers to; KLayout's cell of notes does not count."""
-    used = {_text(e.records.get(_SNAME, b"")) for elements in cells.values() for e in elements}
-    tops = [name for name in cells if name not in used and name != "$$$CONTEXT_INFO$$$"]
+def _flat(path: Path, data: bytes, most: int) -> list[Polygon]:
+    _vet(data)
+    try:
+        with warnings.catch_warnings(action="error"):  # of what is left out
+            library = gdstk.read_gds(path, unit=1e-9)
+    except (OSError, RuntimeError, RuntimeWarning) as error:
+        raise DesignError(f"not a GDSII file ({textwrap.shorten(str(error), 80)}); export it again") from error
+    if not 1e-6 < library.precision * 1e9 < 1e6:
+        raise DesignError(f"a database unit of {library.precision * 1e9:g} nm; it is usually 1 nm; export it again")
+    top = _top(library)
+    if _count(top, {}, most, 0) > most:
+        raise DesignError(f"more than {most} shapes and references; no more are read; cut out a smaller window")
+    polygons = [_polygon(own) for own in top.get_polygons(include_paths=False)]
+    return polygons + [outline for path_of in top.get_paths() for outline in _outlines(path_of)]
+
+
+def _top(library: gdstk.Library) -> gdstk.Cell:
+    cells = [cell for cell in library.cells if isinstance(cell, gdstk.Cell)]
+    used = {reference.cell_name for cell in cells for reference in cell.references}
+    tops = [cell for cell in cells if cell.name not in used and cell.name != _NOTES]
     if len(tops) != 1:
-        raise DesignError(f"{len(tops)} top cells ({', '.join(tops)[:80]}); one is read; give each cell its own file")
+        names = ", ".join(cell.name for cell in tops)
+        raise DesignError(f"{len(tops)} top cells ({names[:80]}); one is read; give each cell its own file")
     return tops[0]
 
 
-@dataclass
-class _Hierarchy:
-    """Cells that refer to each other; no more than `most` shapes and references are followed."""
-
-    cells: Mapping[str, list[_Element]]
-    most: int
-    followed: int = 0
-
-    def flat(self, name: str, at: _Placement, depth: int) -> Iterator[Polygon]:
-        """All polygons of a cell, and of those it refers to, where `at` puts them, in database units."""
-        if name not in self.cells:
-            raise DesignError(
-                f"a reference to the cell {name!r:.50}, which is not in the file; export it with its cells"
-            )
-        if depth > _DEEPEST:
-            raise DesignError(f"references more than {_DEEPEST} deep at the cell {name!r:.50}; flatten the file")
-        for element in self.cells[name]:
-            if element.kind in (_SREF, _AREF):
-                for inner in _placements(element):
-                    self._count()
-                    joined = _Placement(at.matrix @ inner.matrix, at.matrix @ inner.offset + at.offset)
-                    yield from self.flat(_text(element.records.get(_SNAME, b"")), joined, depth + 1)
-            elif element.kind not in _WORTHLESS:
-                self._count()
-                polygon = _polygon(element)
-                yield Polygon(polygon.layer, polygon.points @ at.matrix.T + at.offset, polygon.properties)
-
-    def _count(self) -> None:
-        self.followed += 1
-        if self.followed > self.most:
-            raise DesignError(
-                f"more than {self.most} shapes and references; no more are read; cut out a smaller window"
-            )
+def _count(cell: gdstk.Cell, known: dict[str, int], most: int, depth: int) -> int:
+    """How many shapes and references there are in a cell and those that it refers to; stops counting after `most`."""
+    if depth > _DEEPEST:
+        raise DesignError(f"references more than {_DEEPEST} deep at the cell {cell.name!r:.50}; flatten the file")
+    if cell.name not in known:
+        total = len(cell.polygons) + len(cell.paths)
+        for reference in cell.references:
+            times = max(reference.repetition.size, 1)
+            total += times * (1 + _count(reference.cell, known, most, depth + 1))
+        known[cell.name] = min(total, most + 1)
+    return known[cell.name]
 
 
-def _polygon(element: _Element) -> Polygon:
-    points, kind = _points(element), _BOXTYPE if element.kind == _BOX else _DATATYPE
-    layer = (_one(element, _LAYER), _one(element, kind))
-    if element.kind == _PATH:
-        raise DesignError(f"a path on layer {layer[0]}/{layer[1]} at {points[0].tolist()}; turn paths into polygons")
-    return Polygon(layer, points[:-1], element.properties)
+def _outlines(path: gdstk.FlexPath | gdstk.RobustPath) -> Iterator[Polygon]:
+    """The outlines of a path, united, because it may cross itself."""
+    for outline in path.to_polygons():
+        drawn = _polygon(outline)  # refuses what is too far away to unite
+        yield from map(_polygon, gdstk.boolean(outline, [], "or", 1e-3, *drawn.layer))
 
 
-def _placements(element: _Element) -> Iterator[_Placement]:
-    """Where a reference puts its cell; an array does so in every column and row."""
-    points = _points(element)
-    flags = _one(element, _STRANS) if _STRANS in element.records else 0
-    angle, mag = (
-        _number(element.records[kind]) if kind in element.records else default
-        for kind, default in ((_ANGLE, 0.0), (_MAG, 1.0))
-    )
-    if angle % 90 or mag != 1:
-        raise DesignError(
-            f"a reference turned by {angle:g} degrees, times {mag:g}; only quarter turns are read; flatten it"
-        )
-    quarter = np.linalg.matrix_power(np.array([[0, -1], [1, 0]]), int(angle // 90) % 4)
-    matrix = quarter @ np.diag([1, -1 if flags & 0x8000 else 1])
-    if element.kind == _SREF:
-        yield _Placement(matrix, points[0])
-        return
-    columns, rows = _whole(element.records.get(_COLROW, b""), 2)
-    if len(points) != 3 or columns < 1 or rows < 1:
-        raise DesignError(f"an array of {columns} x {rows} with {len(points)} points; it has 3; export the file again")
-    right, up = points[1] - points[0], points[2] - points[0]
-    for k in range(columns * rows):
-        yield _Placement(matrix, points[0] + right * (k % columns) // columns + up * (k // columns) // rows)
+def _polygon(polygon: gdstk.Polygon) -> Polygon:
+    found = (own[1:3] for own in polygon.properties if own[0] == "S_GDS_PROPERTY" and len(own) == 3)
+    told = {
+        n: v.rstrip(b"\0").decode("ascii", "replace") for n, v in found if isinstance(n, int) and isinstance(v, bytes)
+    }
+    points = np.array(polygon.points)
+    if not (np.abs(points) <= _FARTHEST).all():
+        raise DesignError(f"a shape farther than {_FARTHEST:g} nm from the origin; move or scale it")
+    return Polygon((polygon.layer, polygon.datatype), points, told)
+
+
+def _vet(data: bytes) -> None:
+    """Raise `DesignError` unless the records have the sizes and the order of the standard, up to the last one.
+
+    All cells that are referred to must be there: gdstk would tell the terminal.
+    """
+    kinds, place, element = bytearray(), 0, 0
+    names: dict[int, set[bytes]] = {_LIBNAME: set(), _STRNAME: set(), _SNAME: set()}
+    while place + 4 <= len(data) and kinds[-1:] != b"\x04":
+        size, kind = struct.unpack_from(">HB", data, place)
+        if size < 4 or size % 2 or place + size > len(data) or not _fits(kind, size - 4, element):
+            break
+        if kind in names:
+            names[kind].add(data[place + 4 : place + size].rstrip(b"\0"))
+        if kind == _STRANS and data[place + 5] & 6:
+            raise DesignError(f"a reference of absolute size or angle at byte {place}; make it relative, or flatten it")
+        element = kind if kind in _POINTS else element
+        kinds.append(kind)
+        place += size
+    if not _ORDER.fullmatch(kinds):
+        raise DesignError(f"not a whole GDSII file: it ends or is damaged at byte {place} of {len(data)}; export again")
+    for name in sorted(set().union(*names.values())):
+        if not re.fullmatch(rb"[ -~]+", name):
+            raise DesignError(f"a cell or library named {str(name)[1:]:.50}; names are ASCII; rename it")
+    for name in sorted(names[_SNAME] - names[_STRNAME]):
+        raise DesignError(f"a reference to the cell {str(name)[1:]:.50}, which is not in the file; export both")
+
+
+def _fits(kind: int, size: int, element: int) -> bool:
+    if kind == _XY:
+        return size % 8 == 0 and size >= 8 * _POINTS.get(element, 1)
+    return size == _SIZES.get(kind, size)
+
+
+def _write_oasis(path: Path, name: str, polygons: Iterable[Polygon], dbu: int) -> None:
+    library = gdstk.Library("FORESHAPE", 1e-9, dbu * 1e-9)
+    cell = library.new_cell(name)
+    for polygon in polygons:
+        shape = gdstk.Polygon(polygon.points.tolist(), *polygon.layer)
+        for number, value in polygon.properties.items():
+            shape.set_gds_property(number, value)
+        cell.add(shape)
+    library.write_oas(path, validation="crc32")
 
 
 def _boundary(polygon: Polygon, dbu: int) -> bytes:
     points = np.concatenate([polygon.points, polygon.points[:1]]) // dbu
     properties = (
-        _record(_PROPATTR, struct.pack(">h", number)) + _record(_PROPVALUE, value.encode("ascii"))
+        _record(0x2B02, struct.pack(">h", number)) + _record(0x2C06, value.encode("ascii"))
         for number, value in polygon.properties.items()
     )
-    return b"".join(
-        [
-            _record(_BOUNDARY),
-            _record(_LAYER, struct.pack(">h", polygon.layer[0])),
-            _record(_DATATYPE, struct.pack(">h", polygon.layer[1])),
-            _record(_XY, points.astype(">i4").tobytes()),
-            *properties,
-            _record(_ENDEL),
-        ]
-    )
+    parts = [
+        _record(0x0800),
+        _record(0x0D02, struct.pack(">h", polygon.layer[0])),
+        _record(0x0E02, struct.pack(">h", polygon.layer[1])),
+        _record(0x1003, points.astype(">i4").tobytes()),
+        *properties,
+        _record(0x1100),
+    ]
+    return b"".join(parts)
 
 
 def _record(kind: int, content: bytes = b"") -> bytes:
+    """A length, the kind of record and of its data, and the data, big-endian."""
     padded = content + b"\0" * (len(content) % 2)
     return struct.pack(">HH", len(padded) + 4, kind) + padded
 
 
-def _records(data: bytes) -> Iterator[tuple[int, bytes]]:
-    place = 0
-    while place + 4 <= len(data):
-        size, kind = struct.unpack_from(">HH", data, place)
-        if size < 4 or place + size > len(data) or (place == 0) != (kind == _HEADER):
-            break
-        yield kind, data[place + 4 : place + size]
-        if kind == _ENDLIB:
-            return
-        place += size
-    raise DesignError(f"not a whole GDSII file: byte {place} of {len(data)} begins no record; export it again")
-
-
-def _whole(content: bytes, n: int = 1) -> tuple[int, ...]:
-    if len(content) != 2 * n:
-        raise DesignError(f"a record of {len(content)} bytes where {2 * n} belong; export the file again")
-    return struct.unpack(f">{n}h", content)
-
-
-def _one(element: _Element, kind: int) -> int:
-    return _whole(element.records.get(kind, b""))[0] & 0xFFFF
-
-
-def _points(element: _Element) -> np.ndarray:
-    content = element.records.get(_XY, b"")
-    if not content or len(content) % 8:
-        raise DesignError(f"a shape with {len(content)} bytes of points, which take 8 each; export the file again")
-    return np.frombuffer(content, ">i4").reshape(-1, 2).astype(np.int64)
-
-
-def _text(content: bytes) -> str:
-    return content.rstrip(b"\0").decode("ascii", "replace")
-
-
-def _number(content: bytes) -> float:
-    """An eight-byte real: sign, exponent of 16 in excess 64, 56 bits of mantissa below the point."""
-    if len(content) != 8:
-        raise DesignError(f"a number of {len(content)} bytes where 8 belong; export the file again")
-    bits = int.from_bytes(content, "big")
-    value = (bits & (1 << 56) - 1) * 16.0 ** ((bits >> 56 & 127) - 64 - 14)
-    return -value if bits >> 63 else value
-
-
 def _real(value: float) -> bytes:
-    """The inverse of `_number`, for numbers above 0."""
+    """A number above 0 in eight bytes: an exponent of 16 in excess 64, and 56 bits of mantissa below the point."""
     exponent = 64
     while value < 1 / 16:
         value, exponent = value * 16, exponent - 1

@@ -44,13 +44,19 @@ def union(boxes: np.ndarray, width: int, height: int) -> Region:
 
 
 def polygon(points: np.ndarray) -> Region:
-    """What a polygon with corners (n, 2) and only horizontal and vertical sides encloses, by the even-odd rule."""
+    """What a polygon with corners (n, 2) and only horizontal and vertical sides encloses.
+
+    It may touch itself, as one with a hole does; `ValueError` where it winds around a place twice or either way.
+    """
     xs, ys = np.unique(points[:, 0]), np.unique(points[:, 1])
-    crossed = np.zeros((max(len(ys) - 1, 0), len(xs)), dtype=bool)
+    winding = np.zeros((max(len(ys) - 1, 0), len(xs)), dtype=np.int64)
     for (x, y0), (_, y1) in zip(points.tolist(), np.roll(points, -1, axis=0).tolist(), strict=True):
         low, high = np.searchsorted(ys, sorted((y0, y1)))
-        crossed[low:high, np.searchsorted(xs, x)] ^= True
-    return Region(xs, ys, np.logical_xor.accumulate(crossed, axis=1)[:, :-1])
+        winding[low:high, np.searchsorted(xs, x)] += 1 if y0 < y1 else -1
+    winding = winding.cumsum(axis=1)[:, :-1]
+    if winding.max(initial=0) - winding.min(initial=0) > 1:
+        raise ValueError("which crosses itself")
+    return Region(xs, ys, winding != 0)
 
 
 def groups(boxes: np.ndarray) -> np.ndarray:

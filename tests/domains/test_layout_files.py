@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,7 +16,7 @@ from hypothesis import strategies as st
 
 from domains import layout
 from domains.base import DesignError
-from domains.layout import Cell, Rectangle, files, gds
+from domains.layout import Cell, Rectangle, files
 
 DOMAIN = layout.build("sky130")
 LAYERS = [(65, 20), (66, 20), (66, 44), (67, 20)]
@@ -44,7 +43,7 @@ def foreign(path: Path, *shapes: object, unit: float = 1e-6, precision: float = 
 
 
 @pytest.mark.parametrize("suffix", DOMAIN.suffixes)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(design=CELLS, told=PROVENANCE)
 def test_reading_undoes_writing_and_keeps_provenance(suffix: str, design: Cell, told: dict[str, str]) -> None:
     with TemporaryDirectory() as folder:
@@ -168,7 +167,10 @@ BAD: list[tuple[list[object], str]] = [
     ([gdstk.Polygon([(0, 0), (1, 0), (0, 1)], **BOX)], "67/20 at .* with 3 corners"),
     ([gdstk.Polygon([(0, 0), (1, 0), (1, 0)], **BOX)], "without area"),
     ([gdstk.ellipse((1, 1), 0.5, **BOX)], "only horizontal and vertical sides"),
-    ([gdstk.FlexPath([(0, 0), (1, 0)], 0.17, simple_path=True, **BOX)], "a path on layer 67/20"),
+    ([gdstk.FlexPath([(0, 0), (1, 1)], 0.17, simple_path=True, **BOX)], "off whole nm"),
+    ([gdstk.FlexPath([(0, 0), (1, 0)], 0.175, simple_path=True, **BOX)], "off whole nm"),
+    ([gdstk.Polygon([(0, 0), (2, 0), (2, 1), (1, 1), (1, -1), (0, -1)], **BOX)], "crosses itself"),
+    ([gdstk.Polygon([(0, 0), (1, 0), (1, 1), (0.5, 1), (0.5, 2), (0.5, 1), (0, 1)], **BOX)], "no width"),
     ([gdstk.rectangle((0, 0), (1, 2.5), **BOX), FRAME], "lie within 2000"),
     ([gdstk.rectangle((-0.1, 0), (1, 1), **BOX), FRAME], "lie within 2000"),
     ([FRAME, FRAME.copy()], "2 shapes on the boundary layer"),
@@ -243,8 +245,8 @@ FILES: list[tuple[str, Callable[[Path], object], str]] = [
     ("a.gds", lambda path: path.write_bytes(b"\0" * 64), "not a whole GDSII file"),
     ("a.gds", lambda path: path.write_bytes(b"%SEMI-OASIS\r\n" * 9), "not a whole GDSII file"),
     ("a.gds", lambda path: path.write_bytes(b"\0" * (files.MOST_BYTES + 1)), "larger than"),
-    ("a.oas", lambda path: path.write_bytes(b""), "CRC32"),
-    ("a.oas", lambda path: path.write_bytes(b"%SEMI-OASIS\r\n" * 9), "CRC32"),
+    ("a.oas", lambda path: path.write_bytes(b""), "not a whole OASIS"),
+    ("a.oas", lambda path: path.write_bytes(b"%SEMI-OASIS\r\n" * 9), "not a whole OASIS"),
     ("a.gds", _two_tops, "2 top cells"),
     ("a.gds", _huge_array, "more than 4096"),
     ("a.gds", _empty_array, "more than 4096"),
@@ -260,47 +262,6 @@ def test_files_that_are_none_of_ours(tmp_path: Path, name: str, make: Callable[[
         with pytest.raises(DesignError, match=words) as caught:
             ask(tmp_path / name)
         assert "\n" not in str(caught.value)
-
-
-def test_oasis_without_a_checksum_is_refused(tmp_path: Path) -> None:
-    library = gdstk.Library()
-    library.new_cell("top").add(FRAME)
-    library.write_oas(tmp_path / "x.oas")
-    with pytest.raises(DesignError, match="CRC32"):
-        DOMAIN.read(tmp_path / "x.oas")
-
-
-def test_oasis_with_references_is_refused(tmp_path: Path) -> None:
-    library = gdstk.Library()
-    inner, top = library.new_cell("inner"), library.new_cell("top")
-    top.add(gdstk.Reference(inner, (0, 0)))
-    library.write_oas(tmp_path / "x.oas", validation="crc32")
-    with pytest.raises(DesignError, match="references"):
-        DOMAIN.read(tmp_path / "x.oas")
-
-
-@settings(max_examples=80, deadline=None)
-@given(st.integers(0, 2**32 - 1))
-def test_a_damaged_file_is_read_or_refused(seed: int) -> None:
-    """Never anything but a cell or a `DesignError`, whatever a byte was changed to."""
-    rng = np.random.default_rng(seed)
-    polygons = [gds.Polygon((235, 4), files._corners(0, 0, 2000, 2000), {1: "technology=sky130;dropped=0", 2: "a=b"})]
-    polygons += [gds.Polygon(LAYERS[k % 4], files._corners(0, 0, 170, 170 + 5 * k)) for k in range(4)]
-    data = bytearray(gds.pack("cell_0", polygons, 1))
-    for place in rng.integers(len(data), size=int(rng.integers(1, 6))):
-        data[place] = rng.integers(256)
-    with TemporaryDirectory() as folder:
-        for suffix in DOMAIN.suffixes:
-            path = Path(folder, f"x{suffix}")
-            path.write_bytes(bytes(data[: rng.integers(len(data))] if seed % 4 == 0 else data))
-            with suppress(DesignError):
-                assert isinstance(DOMAIN.read(path), Cell)
-                DOMAIN.provenance(path)
-
-
-@given(st.floats(1e-12, 1e12))
-def test_eight_byte_reals_are_exact_to_their_last_bits(value: float) -> None:
-    assert gds._number(gds._real(value)) == pytest.approx(value, rel=2**-52)
 
 
 def test_the_checksum_is_that_of_the_standard(tmp_path: Path) -> None:
