@@ -12,7 +12,7 @@ from data.noise import StepNoise
 from generators.ideas import operators
 from generators.ideas.alphabet import UNUSED
 from generators.ideas.meter import Meter
-from generators.ideas.strategy import Strategy
+from generators.ideas.protocol import Strategy
 
 TRIES = 8
 """Times that a batch is filled up by chance, before the space is searched for what is left of it."""

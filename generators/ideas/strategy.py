@@ -4,35 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from data.noise import StepNoise
-from generators.ideas import operators, selection, surrogate
+from generators.ideas import guided, operators, selection, surrogate
 from generators.ideas.alphabet import Alphabet
-from generators.ideas.explanation import Explanation, explain, motifs
+from generators.ideas.explanation import Explanation, Mask, explain, found, motifs
 from generators.ideas.meter import Meter
+from generators.ideas.protocol import CANDIDATES, MEMBERS
 from generators.ideas.surrogate import Surrogate
 
 TRUSTED = 0.2
 """With less trust in the surrogate its explanation is noise, and mutation is plain."""
 FEWEST, MOST = 10, 40
 """Elites; a fifth of what was measured in between."""
-CANDIDATES = 1024
-"""Varied designs of a round, from which the batch is chosen."""
 SHARES: Mapping[str, float] = {"protect": 0.4, "graft": 0.3, "recombine": 0.2, "leak": 0.1}
 """Of the operators at first. A leak changes any position, so that no mistake about critical ones lasts."""
+PROTECT, GRAFT = 0, 1
 FLOOR = 0.05
 """The least share of an operator later."""
-
-
-class Strategy(Protocol):
-    """Decides what one evolution measures next."""
-
-    def propose(self, meter: Meter, n: int, rng: StepNoise) -> Tensor:
-        """At most `n` designs (n, L, F); those that were measured before are passed over."""
 
 
 class Credit:
@@ -69,8 +61,8 @@ class Candidates:
 class Explained:
     """Keeps the critical motifs of good designs, writes them into other ones, and mutates what is not critical."""
 
-    def __init__(self, alphabet: Alphabet, members: int) -> None:
-        self.alphabet, self.members = alphabet, members
+    def __init__(self, alphabet: Alphabet, members: int = MEMBERS, mask: Mask = found) -> None:
+        self.alphabet, self.members, self.mask = alphabet, members, mask
         self.credit = Credit(SHARES)
         self.trust: list[float] = []
         """In the surrogate of each round."""
@@ -93,21 +85,23 @@ class Explained:
 
     def _vary(self, model: Surrogate, meter: Meter, elites: Tensor, parents: Tensor, rng: StepNoise) -> Candidates:
         """Distinct designs that were not measured, each made by one operator from the elite that is its parent."""
-        why = explain(model.mean, self.alphabet, meter.designs[elites])
+        why = self.mask(explain(model.mean, self.alphabet, meter.designs[elites]), rng.fork(0))
         operator = operators.choose(self.credit.shares(), len(parents), rng)
         letters = self._apply(why, model.trust, operator, parents, rng)
         rows = meter.fresh_rows(letters)
         return Candidates(letters, operator, meter.values[elites[parents]]).take(rows)
 
     def _apply(self, why: Explanation, trust: float, operator: Tensor, parents: Tensor, rng: StepNoise) -> Tensor:
-        alphabet, made = self.alphabet, why.letters[parents]
+        alphabet, bank, made = self.alphabet, motifs(why), why.letters[parents]
+        if not bank:
+            operator = operator.masked_fill(operator == GRAFT, PROTECT)
         protect, graft, recombine, leak = (operator == i for i in range(len(SHARES)))
-        guided = operators.protected(alphabet, why, trust)[parents[protect]]
-        made[protect] = operators.mutate(alphabet, made[protect], guided, rng)
+        wishes = guided.protected(alphabet, why, trust)[parents[protect]]
+        made[protect] = operators.mutate(alphabet, made[protect], wishes, rng)
         made[leak] = self._plain(made[leak], rng)
-        made[graft] = operators.graft(alphabet, why, motifs(why), parents[graft], rng)
+        made[graft] = guided.graft(alphabet, why, bank, parents[graft], rng)
         donors = (rng.uniform(int(recombine.sum())) * len(why.letters)).long()
-        made[recombine] = operators.recombine(why, parents[recombine], donors)
+        made[recombine] = guided.recombine(why, parents[recombine], donors, rng)
         return made
 
     def _plain(self, letters: Tensor, rng: StepNoise) -> Tensor:

@@ -1,0 +1,1 @@
+"""IDEAS beside seven baselines and two controls, on landscapes with a known best."""
