@@ -10,7 +10,6 @@ from torch import Tensor
 
 from data.noise import StepNoise
 from generators.ideas import operators
-from generators.ideas.alphabet import UNUSED
 from generators.ideas.meter import Meter
 from generators.ideas.protocol import Strategy
 
@@ -55,8 +54,8 @@ def filled(meter: Meter, proposed: Tensor, pool: Tensor, n: int, rng: StepNoise)
 
 
 def unmeasured(meter: Meter, pool: Tensor) -> Iterator[Tensor]:
-    """Every design (L, F) with the sites in use of one in the pool that was not measured."""
-    for used in torch.unique(pool != UNUSED, dim=0):
-        for design in meter.alphabet.every(used.long() - 1):
+    """Every design (L, F) with the sites in use and the locked letters of one in the pool that was not measured."""
+    for like in torch.unique(pool.masked_fill(meter.alphabet.free(pool), 0), dim=0):
+        for design in meter.alphabet.every(like):
             if len(meter.fresh(design[None])):
                 yield design

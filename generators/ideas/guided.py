@@ -21,8 +21,8 @@ def protected(alphabet: Alphabet, explanation: Explanation, trust: float) -> Ten
 
     Both are in proportion to `trust`, between 0 and 1.
     """
-    used = (explanation.letters != UNUSED)[..., alphabet.factor_of_cell]
-    legal = used & (alphabet.one_hot(explanation.letters) == 0)
+    free = alphabet.free(explanation.letters)[..., alphabet.factor_of_cell]
+    legal = free & (alphabet.one_hot(explanation.letters) == 0)
     spread = explanation.effects[legal].std().clamp(min=1e-9) if legal.any() else torch.ones(())
     wish = (explanation.effects / spread).masked_fill(~legal, -torch.inf).flatten(1).softmax(-1).view_as(legal.float())
     equal = legal / legal.sum((1, 2), keepdim=True).clamp(min=1)
@@ -43,7 +43,7 @@ def graft(alphabet: Alphabet, why: Explanation, motifs: list[Motif], hosts: Tens
     moved = rng.uniform(len(hosts)) < 0.5
     for row, (host, k) in enumerate(zip(hosts.tolist(), drawn.tolist(), strict=True)):
         motif = motifs[k]
-        free = ((why.letters[host] != UNUSED) & ~why.critical[host])[:, motif.factor]
+        free = (alphabet.free(why.letters[host]) & ~why.critical[host])[:, motif.factor]
         start = _best_place(alphabet, why.effects[host], motif, free) if moved[row] else motif.start
         window = (slice(start, start + len(motif.letters)), motif.factor)
         made[row][window] = torch.where(free[window[0]], motif.letters, made[row][window])

@@ -30,7 +30,7 @@ def mutate(alphabet: Alphabet, letters: Tensor, weights: Tensor, rng: Noise) -> 
     of its letter, and the largest keys of a design a draw of its positions.
     """
     gumbel = -(-rng.uniform(*weights.shape).log()).log()
-    other = weights * (1 - alphabet.one_hot(letters)) * (letters != UNUSED)[..., alphabet.factor_of_cell]
+    other = weights * (1 - alphabet.one_hot(letters)) * alphabet.free(letters)[..., alphabet.factor_of_cell]
     keys, drawn = alphabet.best(other.log() + gumbel)
     flat = keys.flatten(1)
     k = counts(len(letters), max(1, alphabet.positions // 2), rng)

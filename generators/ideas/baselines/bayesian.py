@@ -1,4 +1,4 @@
-"""Bayesian optimisation: of a pool of mutants of the best, those with the highest upper bound (Srinivas et al. 2010)."""
+"""Bayesian optimisation: of a pool of mutants, those with the highest upper bound (Srinivas et al. 2010)."""
 
 from __future__ import annotations
 

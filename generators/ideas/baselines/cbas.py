@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from data.noise import StepNoise
 from generators.ideas import surrogate
-from generators.ideas.alphabet import UNUSED, Alphabet
+from generators.ideas.alphabet import Alphabet
 from generators.ideas.meter import Meter
 from generators.ideas.protocol import CANDIDATES, MEMBERS
 
@@ -53,7 +53,8 @@ class CbAS:
         """Letters (N, L, F) of latents (N, Z), with the sites in use of the best designs."""
         noise = -(-rng.uniform(len(z), self.alphabet.space.length, sum(self.alphabet.sizes)).log()).log()
         letters = self.alphabet.best(model(z) + noise)[1]
-        return letters.masked_fill(best[rng.integers(len(best), len(z))] == UNUSED, UNUSED)
+        like = best[rng.integers(len(best), len(z))]
+        return torch.where(self.alphabet.free(like), letters, like)
 
 
 class _Autoencoder(nn.Module):

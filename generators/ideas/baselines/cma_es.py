@@ -10,11 +10,13 @@ from torch import Tensor
 
 from data.noise import StepNoise, stable_seed
 from generators.base import GeneratorError
-from generators.ideas.alphabet import UNUSED, Alphabet
+from generators.ideas.alphabet import Alphabet
 from generators.ideas.meter import Meter
 
 STEP = 0.3
 """Standard deviation of the first search, about one-hot designs."""
+FEWEST = 4
+"""Of a population."""
 LARGEST_FULL = 100
 """Cells; with more of them the covariance is diagonal."""
 
@@ -26,24 +28,27 @@ class CMAES:
         self.alphabet = alphabet
         self._search: Any = None
         self._asked: list[np.ndarray] = []
+        self._waiting = 0
         self._like = torch.empty(0)
 
     def propose(self, meter: Meter, n: int, rng: StepNoise) -> Tensor:
-        """`n` samples of the search distribution; equal ones are measured once."""
+        """`n` samples of the search distribution, fewer at the end of a population; equal ones are measured once."""
         if self._search is None:
             self._like = meter.designs[meter.ranking()[0]]
             self._search = _search(self.alphabet.one_hot(self._like[None]).flatten().numpy(), n, rng)
-        if self._asked:
-            self._search.tell(self._asked, _losses(meter.measure(self._letters(self._asked))))
-        self._asked = self._search.ask(max(2, n))[: max(2, n)]
-        letters = self._letters(self._asked)
-        if len(meter.fresh(letters)) > n:
-            self._asked, letters = [], letters[:n]
-        return letters
+        if not self._waiting:
+            if self._asked:
+                self._search.tell(self._asked, _losses(meter.measure(self._letters(self._asked))))
+            self._asked = self._search.ask()
+            self._waiting = len(self._asked)
+        first = len(self._asked) - self._waiting
+        chosen = self._asked[first : first + n]
+        self._waiting -= len(chosen)
+        return self._letters(chosen)
 
     def _letters(self, points: list[np.ndarray]) -> Tensor:
         cells = torch.from_numpy(np.stack(points)).view(len(points), self.alphabet.space.length, -1)
-        return self.alphabet.best(cells)[1].masked_fill(self._like == UNUSED, UNUSED)
+        return torch.where(self.alphabet.free(self._like), self.alphabet.best(cells)[1], self._like)
 
 
 def _losses(values: Tensor) -> list[float]:
@@ -61,7 +66,7 @@ def _search(mean: np.ndarray, n: int, rng: StepNoise) -> Any:
         raise GeneratorError("CMA-ES needs the package cma; `pip install cma`") from error
     normal = np.random.Generator(np.random.Philox(stable_seed("cma", rng.seed)))
     options = {
-        "popsize": max(2, n),
+        "popsize": max(FEWEST, n),
         "seed": np.nan,
         "randn": lambda *shape: normal.standard_normal(shape),
         "CMA_diagonal": len(mean) > LARGEST_FULL,

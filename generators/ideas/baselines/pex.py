@@ -77,5 +77,3 @@ def _hull(points: list[tuple[int, float, int]]) -> list[int]:
 
 def _turns_left(a: tuple[int, float, int], b: tuple[int, float, int], x: int, y: float) -> bool:
     return (b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0]) >= 0
-
-

@@ -45,7 +45,9 @@ class Landscape:
             raise InputError(f"{self.name}: letters have shape {shape}; give (N, {self.space.length}, {len(sizes)})")
         wrong = letters[(letters < 0) | (letters >= sizes)]
         if len(wrong):
-            raise InputError(f"{self.name}: letter {int(wrong[0])} does not exist; letters are 0 to {sizes.tolist()} - 1")
+            raise InputError(
+                f"{self.name}: letter {int(wrong[0])} does not exist; they are 0 to {(sizes - 1).tolist()}"
+            )
         return self.evaluate(letters).float()
 
     def score(self, state: State) -> Tensor:

@@ -72,7 +72,7 @@ def drawn(length: int, count: int, size: int, rng: StepNoise) -> Ehrlich:
     The motifs, one after the other, are one walk that the rules allow and that visits no letter twice.
     """
     if count * size > min(length, LETTERS):
-        raise InputError(f"{count} motifs of {size} letters do not fit {length} sites of {LETTERS} letters; ask for less")
+        raise InputError(f"{count} motifs of {size} letters do not fit {length} sites, {LETTERS} letters; ask for less")
     order = rng.uniform(LETTERS).argsort()[: count * size]
     allowed = rng.uniform(LETTERS, LETTERS) >= BANNED
     allowed.fill_diagonal_(True)
