@@ -1,4 +1,4 @@
-"""An additive landscape: residues 451-540 of AAV2 capsids, enrichment in liver (Ogden et al. 2019, Science 366, 1139)."""
+"""An additive landscape: residues 451-540 of AAV2 capsids, by enrichment in liver (Ogden et al. 2019)."""
 
 from __future__ import annotations
 
