@@ -63,7 +63,8 @@ def done(pieces: Sequence[Piece], workers: int) -> list[Result]:
 def read(path: Path) -> Result:
     """A finished piece: its last line, with the values (N,) of all calls in their order."""
     *rounds, last = [json.loads(line) for line in path.read_text().splitlines()]
-    return last | {"values": [value for line in rounds for value in line["values"]]}
+    whole: Result = last | {"values": [value for line in rounds for value in line["values"]]}
+    return whole
 
 
 def _work(pieces: Sequence[Piece]) -> None:

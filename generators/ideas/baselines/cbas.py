@@ -14,7 +14,7 @@ from generators.ideas.meter import Meter
 from generators.ideas.protocol import CANDIDATES, MEMBERS
 
 LATENT, HIDDEN = 8, 64
-FIRST, ITERATIONS, UPDATES = 60, 4, 12
+FIRST, ITERATIONS, UPDATES = 40, 3, 10
 """Updates of the prior, and of each of the adaptations of a round."""
 QUANTILE = 0.8
 """Of the predictions, which the next samples shall exceed."""
@@ -72,7 +72,7 @@ class _Autoencoder(nn.Module):
 
     def forward(self, z: Tensor) -> Tensor:
         """Log-probabilities (N, L, W) of letters."""
-        cells = self.decoder(z).view(len(z), self.alphabet.space.length, -1)
+        cells: Tensor = self.decoder(z).view(len(z), self.alphabet.space.length, -1)
         return torch.cat([part.log_softmax(-1) for part in self.alphabet.split(cells)], -1)
 
     def likelihood(self, z: Tensor, cells: Tensor) -> Tensor:
@@ -85,7 +85,8 @@ class _Autoencoder(nn.Module):
         mean, log_variance = self.encoder(cells.flatten(1)).chunk(2, -1)
         z = mean + (log_variance / 2).exp() * rng.normal(len(cells), LATENT)
         apart = (mean.square() + log_variance.exp() - 1 - log_variance).sum(-1) / 2
-        return (weights * (apart - self.likelihood(z, cells))).sum() / weights.sum().clamp(min=1e-9)
+        total: Tensor = (weights * (apart - self.likelihood(z, cells))).sum() / weights.sum().clamp(min=1e-9)
+        return total
 
 
 def _train(model: _Autoencoder, cells: Tensor, weights: Tensor, updates: int, rng: StepNoise) -> None:

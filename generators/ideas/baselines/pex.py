@@ -44,7 +44,7 @@ def _leaders(distance: Tensor, values: Tensor) -> list[int]:
     """Rows of the `WIDTH` best of each distance, where they beat all that are nearer."""
     kept: list[int] = []
     record = -torch.inf
-    for d in distance.unique().tolist():
+    for d in sorted(set(distance.tolist())):
         rows = (distance == d).nonzero().flatten()
         best = rows[values[rows].argsort(descending=True, stable=True)[:WIDTH]]
         kept += [int(row) for row in best if values[row] > record]
