@@ -30,9 +30,14 @@ def elites(meter: Meter, most: int) -> Tensor:
     return torch.tensor(kept)
 
 
+def bound(mean: Tensor, spread: Tensor) -> Tensor:
+    """The upper confidence bound (N,) of predictions."""
+    return mean + CURIOSITY * spread
+
+
 def batch(candidates: Tensor, mean: Tensor, spread: Tensor, n: int) -> Tensor:
     """Indices of at most `n` candidates (N, L, F): one by one the best upper bound, apart from the others."""
-    worth, chosen = mean + CURIOSITY * spread, []
+    worth, chosen = bound(mean, spread), []
     crowded = torch.zeros(len(candidates))
     for _ in range(min(n, len(candidates))):
         best = int((worth - REPULSION * crowded).argmax())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
@@ -23,6 +23,8 @@ FEWEST, MOST = 10, 40
 SHARES: Mapping[str, float] = {"protect": 0.4, "graft": 0.3, "recombine": 0.2, "leak": 0.1}
 """Of the operators at first. A leak changes any position, so that no mistake about critical ones lasts."""
 PROTECT, GRAFT = 0, 1
+GENERATIONS = 2
+"""Of the variation of a round; the best by the surrogate are the parents of the next."""
 FLOOR = 0.05
 """The least share of an operator later."""
 
@@ -47,7 +49,7 @@ class Credit:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Varied designs (N, L, F), the operator that made each (N,) and the value of its parent (N,)."""
+    """Varied designs (N, L, F), the operator that made each (N,) and the value of the elite it comes from (N,)."""
 
     letters: Tensor
     operator: Tensor
@@ -56,6 +58,11 @@ class Candidates:
     def take(self, rows: Tensor | list[int]) -> Candidates:
         """Some of them."""
         return Candidates(self.letters[rows], self.operator[rows], self.before[rows])
+
+    def join(self, other: Candidates) -> Candidates:
+        """These and others."""
+        pairs = ((getattr(self, field.name), getattr(other, field.name)) for field in fields(self))
+        return Candidates(*(torch.cat(pair) for pair in pairs))
 
 
 class Explained:
@@ -75,21 +82,36 @@ class Explained:
         model = surrogate.fit(self.alphabet, meter.designs, meter.values, self.members, rng.fork(0))
         self.trust.append(model.trust)
         elites = selection.elites(meter, min(MOST, max(FEWEST, len(meter.values) // 5)))
-        parents = operators.choose(_fitness(meter.values[elites]), CANDIDATES, rng.fork(1))
         if model.trust < TRUSTED:
             self._asked = None
+            parents = operators.choose(_fitness(meter.values[elites]), CANDIDATES, rng.fork(1))
             return meter.fresh(self._plain(meter.designs[elites[parents]], rng.fork(2)))[:n]
-        varied = self._vary(model, meter, elites, parents, rng.fork(2))
+        varied = self._varied(model, meter, elites, rng.fork(2))
         self._asked = varied.take(selection.batch(varied.letters, *model.predict(varied.letters), n))
         return self._asked.letters
 
-    def _vary(self, model: Surrogate, meter: Meter, elites: Tensor, parents: Tensor, rng: StepNoise) -> Candidates:
-        """Distinct designs that were not measured, each made by one operator from the elite that is its parent."""
-        why = self.mask(explain(model.mean, self.alphabet, meter.designs[elites]), rng.fork(0))
-        operator = operators.choose(self.credit.shares(), len(parents), rng)
-        letters = self._apply(why, model.trust, operator, parents, rng)
-        rows = meter.fresh_rows(letters)
-        return Candidates(letters, operator, meter.values[elites[parents]]).take(rows)
+    def _varied(self, model: Surrogate, meter: Meter, elites: Tensor, rng: StepNoise) -> Candidates:
+        """Distinct designs that were not measured: some generations, the first from the elites, by the surrogate."""
+        values = meter.values[elites]
+        parents = Candidates(meter.designs[elites], torch.zeros(len(elites), dtype=torch.long), values)
+        fitness, made = _fitness(values), parents.take([])
+        for _ in range(GENERATIONS):
+            made = made.join(self._children(model, parents, fitness, rng))
+            made = made.take(meter.fresh_rows(made.letters))
+            bound = selection.bound(*model.predict(made.letters))
+            best = bound.argsort(descending=True, stable=True)[:MOST]
+            parents, fitness = made.take(best), _fitness(bound[best])
+        return made
+
+    def _children(self, model: Surrogate, parents: Candidates, fitness: Tensor, rng: StepNoise) -> Candidates:
+        """Designs each made by one operator from one parent."""
+        if not len(parents.letters):
+            return parents
+        why = self.mask(explain(model.mean, self.alphabet, parents.letters), rng.fork(0))
+        chosen = operators.choose(fitness, CANDIDATES // GENERATIONS, rng)
+        operator = operators.choose(self.credit.shares(), len(chosen), rng)
+        letters = self._apply(why, model.trust, operator, chosen, rng)
+        return Candidates(letters, operator, parents.before[chosen])
 
     def _apply(self, why: Explanation, trust: float, operator: Tensor, parents: Tensor, rng: StepNoise) -> Tensor:
         alphabet, bank, made = self.alphabet, motifs(why), why.letters[parents]
