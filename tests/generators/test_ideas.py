@@ -280,3 +280,27 @@ def test_what_it_cannot_do_yet_is_said(tmp_path: Path) -> None:
         generator.save(tmp_path)
     with pytest.raises(GeneratorError, match="Categorical"):
         ideas.build(Space(4, {"place": Real(2)}))
+
+
+@pytest.mark.parametrize("build", [ideas.build, *RIVALS], ids=["ideas", *BASELINES])
+def test_locked_letters_never_change(build: Callable[..., Evolution]) -> None:
+    generator = fitted(build(LETTERS, 48, 8), states(LETTERS, 1))
+    generator.alphabet.locked[3:7] = True
+    draw(generator, range(48))
+    designs, _ = generator.measured
+    assert torch.equal(designs["base"][:, 3:7], states(LETTERS, 1)["base"][:, 3:7].expand(48, -1, -1))
+
+
+@pytest.mark.parametrize("build", [ideas.build, *RIVALS], ids=["ideas", *BASELINES])
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_designs_that_cannot_be_made_are_recorded_and_charged(build: Callable[..., Evolution], share: float) -> None:
+    def score(state: State) -> Tensor:
+        broken = state["base"][:, 0].argmax(-1) < 4 * share
+        return additive(state).masked_fill(broken, -torch.inf)
+
+    generator = fitted(build(LETTERS, 48, 16))
+    draw(generator, range(48), score)
+    _, values = generator.measured
+    assert len(values) == 48
+    assert (values == -torch.inf).any()
+    assert share < 1 or (values == -torch.inf).all()
