@@ -10,7 +10,8 @@ from functools import partial
 
 from data.space import Categorical, Space
 from generators.base import GeneratorError
-from generators.ideas.generator import MEMBERS, Evolution
+from generators.ideas.generator import Evolution
+from generators.ideas.protocol import MEMBERS
 from generators.ideas.strategy import Explained
 
 __all__ = ["FACTORS", "build"]

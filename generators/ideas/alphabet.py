@@ -32,11 +32,17 @@ class Alphabet:
         self.sizes = tuple(factor.width for factor in space.factors.values())
         self.factor_of_cell = torch.repeat_interleave(torch.arange(len(self.sizes)), torch.tensor(self.sizes))
         self._starts = torch.tensor(self.sizes).cumsum(0) - torch.tensor(self.sizes)
+        self.locked = torch.zeros(space.length, len(self.sizes), dtype=torch.bool)
+        """(L, F): positions whose letter must not change."""
 
     @property
     def positions(self) -> int:
         """L * F."""
         return self.space.length * len(self.sizes)
+
+    def free(self, letters: Tensor) -> Tensor:
+        """Bool (N, L, F) or (L, F): the positions of designs that may change."""
+        return (letters != UNUSED) & ~self.locked
 
     def letters(self, state: State) -> Tensor:
         """The likeliest letters (N, L, F) of a state."""
@@ -76,15 +82,15 @@ class Alphabet:
         return (letters + self._starts).masked_fill(letters == UNUSED, 0)
 
     def random(self, like: Tensor, rng: Noise) -> Tensor:
-        """Uniformly random letters at the sites in use of `like` (N, L, F)."""
+        """Uniformly random letters where `like` (N, L, F) may change."""
         drawn = (rng.uniform(*like.shape) * torch.tensor(self.sizes)).long()
-        return torch.where(like == UNUSED, UNUSED, drawn)
+        return torch.where(self.free(like), drawn, like)
 
     def every(self, like: Tensor) -> Iterator[Tensor]:
-        """Every choice of letters (L, F) at the sites in use of `like` (L, F), the first position slowest."""
-        used = like != UNUSED
-        sizes = torch.tensor(self.sizes).expand_as(like)[used].tolist()
+        """Every choice of letters (L, F) where `like` (L, F) may change, the first position slowest."""
+        free = self.free(like)
+        sizes = torch.tensor(self.sizes).expand_as(like)[free].tolist()
         for chosen in product(*map(range, sizes)):
             design = like.clone()
-            design[used] = torch.tensor(chosen)
+            design[free] = torch.tensor(chosen, dtype=torch.long)
             yield design

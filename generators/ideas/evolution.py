@@ -10,9 +10,8 @@ from torch import Tensor
 
 from data.noise import StepNoise
 from generators.ideas import operators
-from generators.ideas.alphabet import UNUSED
 from generators.ideas.meter import Meter
-from generators.ideas.strategy import Strategy
+from generators.ideas.protocol import Strategy
 
 TRIES = 8
 """Times that a batch is filled up by chance, before the space is searched for what is left of it."""
@@ -55,8 +54,8 @@ def filled(meter: Meter, proposed: Tensor, pool: Tensor, n: int, rng: StepNoise)
 
 
 def unmeasured(meter: Meter, pool: Tensor) -> Iterator[Tensor]:
-    """Every design (L, F) with the sites in use of one in the pool that was not measured."""
-    for used in torch.unique(pool != UNUSED, dim=0):
-        for design in meter.alphabet.every(used.long() - 1):
+    """Every design (L, F) with the sites in use and the locked letters of one in the pool that was not measured."""
+    for like in torch.unique(pool.masked_fill(meter.alphabet.free(pool), 0), dim=0):
+        for design in meter.alphabet.every(like):
             if len(meter.fresh(design[None])):
                 yield design

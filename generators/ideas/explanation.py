@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from data.noise import Noise
 from generators.ideas.alphabet import UNUSED, Alphabet
 
 POINTS = 16
@@ -18,6 +19,8 @@ SHORTEST = 3
 
 Model = Callable[[Tensor], Tensor]
 """Cells (N, L, W) -> (N,)."""
+Mask = Callable[["Explanation", Noise], "Explanation"]
+"""What is made of the critical positions that were found."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +66,12 @@ def attributions(model: Model, alphabet: Alphabet, letters: Tensor) -> Tensor:
 
 def explain(model: Model, alphabet: Alphabet, letters: Tensor) -> Explanation:
     """Effects of all substitutions and the critical positions of designs (N, L, F)."""
-    found = attributions(model, alphabet, letters)
-    present = found.gather(-1, alphabet.cell(letters)) * (letters != UNUSED)  # (N, L, F)
+    worth = attributions(model, alphabet, letters)
+    present = worth.gather(-1, alphabet.cell(letters)) * (letters != UNUSED)  # (N, L, F)
     sizes = torch.tensor(alphabet.sizes)
     # The mean of (present - other) over the others; attributions of all letters of a position add up to 0.
     criticality = present * sizes / (sizes - 1).clamp(min=1)
-    effects = found - present[..., alphabet.factor_of_cell]
+    effects = worth - present[..., alphabet.factor_of_cell]
     return Explanation(letters, effects, criticality, critical(criticality, letters != UNUSED))
 
 
@@ -82,16 +85,35 @@ def critical(criticality: Tensor, used: Tensor) -> Tensor:
     return (smooth > 0) & (smooth > mean + spread) & used
 
 
+def found(explanation: Explanation, rng: Noise) -> Explanation:
+    """The mask as it was found."""
+    return explanation
+
+
+def permuted(explanation: Explanation, rng: Noise) -> Explanation:
+    """A control: the critical positions of each design moved to others at random."""
+    used = explanation.letters != UNUSED
+    order = rng.uniform(*used.shape[:2]).argsort(1)[..., None].expand_as(used)
+    criticality, critical = (x.gather(1, order) * used for x in (explanation.criticality, explanation.critical))
+    return replace(explanation, criticality=criticality, critical=critical)
+
+
+def absent(explanation: Explanation, rng: Noise) -> Explanation:
+    """A control: no position is critical, so that there is nothing to protect and no motif."""
+    none = torch.zeros_like
+    return replace(explanation, criticality=none(explanation.criticality), critical=none(explanation.critical))
+
+
 def motifs(explanation: Explanation) -> list[Motif]:
     """Runs of at least `SHORTEST` critical positions; all runs where none is so long.
 
     A motif that several designs share is in the list several times, which is how often it is drawn.
     """
-    found = []
+    runs = []
     edges = functional.pad(explanation.critical.transpose(1, 2).int(), (1, 1)).diff(dim=-1)  # (N, F, L + 1)
     starts, ends = (edges == 1).nonzero().tolist(), (edges == -1).nonzero().tolist()
     for (owner, factor, start), (_, _, end) in zip(starts, ends, strict=True):
         worth = float(explanation.criticality[owner, start:end, factor].sum())
         if worth > 0:
-            found.append(Motif(explanation.letters[owner, start:end, factor], start, factor, worth, owner))
-    return [motif for motif in found if len(motif.letters) >= SHORTEST] or found
+            runs.append(Motif(explanation.letters[owner, start:end, factor], start, factor, worth, owner))
+    return [motif for motif in runs if len(motif.letters) >= SHORTEST] or runs

@@ -17,10 +17,8 @@ from generators.ideas.alphabet import Alphabet
 from generators.ideas.evolution import evolve
 from generators.ideas.explanation import explain
 from generators.ideas.meter import Meter
-from generators.ideas.strategy import Strategy
+from generators.ideas.protocol import MEMBERS, Strategy
 
-MEMBERS = 3
-"""Of the ensemble."""
 LARGEST = 2048
 """No budget is larger: the surrogate's cost is cubic in it."""
 

@@ -21,7 +21,7 @@ class Meter:
         self.designs = torch.empty(0, alphabet.space.length, len(alphabet.sizes), dtype=torch.long)
         """(N, L, F), distinct, in the order of measurement."""
         self.values = torch.empty(0)
-        """(N,)."""
+        """(N,); -inf for a design that cannot be made, which is charged as every other is."""
         self._score = score
         self._row: dict[bytes, int] = {}
 
@@ -61,9 +61,12 @@ class Meter:
     def _charge(self, fresh: Tensor) -> None:
         with torch.no_grad():
             values = self._score(self.alphabet.state(fresh)).float().cpu()
-        if values.shape != (len(fresh),) or not values.isfinite().all():
-            bad = int((~values.isfinite()).sum())
-            raise GeneratorError(f"score of {len(fresh)} designs has shape {tuple(values.shape)}, {bad} not finite")
+        bad = int((values.isnan() | values.isposinf()).sum())
+        if values.shape != (len(fresh),) or bad:
+            raise GeneratorError(
+                f"score of {len(fresh)} designs has shape {tuple(values.shape)}, {bad} not finite; "
+                f"give one number a design, -inf for what cannot be made"
+            )
         self._row |= {key: len(self.values) + i for i, key in enumerate(_keys(fresh))}
         self.designs = torch.cat([self.designs, fresh])
         self.values = torch.cat([self.values, values])

@@ -16,9 +16,13 @@ REPULSION = 3.0
 
 
 def elites(meter: Meter, most: int) -> Tensor:
-    """Rows of the best measured designs, the best first: at most `most`, any two of them `NEAREST` apart."""
+    """Rows of the best measured designs, the best first: at most `most`, any two of them `NEAREST` apart.
+
+    Designs that cannot be made are no elites, unless there are no others.
+    """
     kept: list[int] = []
-    for row in meter.ranking().tolist():
+    feasible = int(meter.values.isfinite().sum()) or len(meter.values)
+    for row in meter.ranking()[:feasible].tolist():
         if len(kept) == most:
             break
         if not kept or int(distances(meter.designs[kept], meter.designs[row]).min()) >= NEAREST:
@@ -26,9 +30,14 @@ def elites(meter: Meter, most: int) -> Tensor:
     return torch.tensor(kept)
 
 
+def bound(mean: Tensor, spread: Tensor) -> Tensor:
+    """The upper confidence bound (N,) of predictions."""
+    return mean + CURIOSITY * spread
+
+
 def batch(candidates: Tensor, mean: Tensor, spread: Tensor, n: int) -> Tensor:
     """Indices of at most `n` candidates (N, L, F): one by one the best upper bound, apart from the others."""
-    worth, chosen = mean + CURIOSITY * spread, []
+    worth, chosen = bound(mean, spread), []
     crowded = torch.zeros(len(candidates))
     for _ in range(min(n, len(candidates))):
         best = int((worth - REPULSION * crowded).argmax())

@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
 
 from data.noise import StepNoise
-from generators.ideas import operators, selection, surrogate
+from generators.ideas import guided, operators, selection, surrogate
 from generators.ideas.alphabet import Alphabet
-from generators.ideas.explanation import Explanation, explain, motifs
+from generators.ideas.explanation import Explanation, Mask, explain, found, motifs
 from generators.ideas.meter import Meter
+from generators.ideas.protocol import CANDIDATES, MEMBERS
 from generators.ideas.surrogate import Surrogate
 
 TRUSTED = 0.2
 """With less trust in the surrogate its explanation is noise, and mutation is plain."""
 FEWEST, MOST = 10, 40
 """Elites; a fifth of what was measured in between."""
-CANDIDATES = 1024
-"""Varied designs of a round, from which the batch is chosen."""
 SHARES: Mapping[str, float] = {"protect": 0.4, "graft": 0.3, "recombine": 0.2, "leak": 0.1}
 """Of the operators at first. A leak changes any position, so that no mistake about critical ones lasts."""
+PROTECT, GRAFT = 0, 1
+GENERATIONS = 2
+"""Of the variation of a round; the best by the surrogate are the parents of the next."""
 FLOOR = 0.05
 """The least share of an operator later."""
-
-
-class Strategy(Protocol):
-    """Decides what one evolution measures next."""
-
-    def propose(self, meter: Meter, n: int, rng: StepNoise) -> Tensor:
-        """At most `n` designs (n, L, F); those that were measured before are passed over."""
 
 
 class Credit:
@@ -55,7 +49,7 @@ class Credit:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Varied designs (N, L, F), the operator that made each (N,) and the value of its parent (N,)."""
+    """Varied designs (N, L, F), the operator that made each (N,) and the value of the elite it comes from (N,)."""
 
     letters: Tensor
     operator: Tensor
@@ -65,12 +59,17 @@ class Candidates:
         """Some of them."""
         return Candidates(self.letters[rows], self.operator[rows], self.before[rows])
 
+    def join(self, other: Candidates) -> Candidates:
+        """These and others."""
+        pairs = ((getattr(self, field.name), getattr(other, field.name)) for field in fields(self))
+        return Candidates(*(torch.cat(pair) for pair in pairs))
+
 
 class Explained:
     """Keeps the critical motifs of good designs, writes them into other ones, and mutates what is not critical."""
 
-    def __init__(self, alphabet: Alphabet, members: int) -> None:
-        self.alphabet, self.members = alphabet, members
+    def __init__(self, alphabet: Alphabet, members: int = MEMBERS, mask: Mask = found) -> None:
+        self.alphabet, self.members, self.mask = alphabet, members, mask
         self.credit = Credit(SHARES)
         self.trust: list[float] = []
         """In the surrogate of each round."""
@@ -83,31 +82,48 @@ class Explained:
         model = surrogate.fit(self.alphabet, meter.designs, meter.values, self.members, rng.fork(0))
         self.trust.append(model.trust)
         elites = selection.elites(meter, min(MOST, max(FEWEST, len(meter.values) // 5)))
-        parents = operators.choose(_fitness(meter.values[elites]), CANDIDATES, rng.fork(1))
         if model.trust < TRUSTED:
             self._asked = None
+            parents = operators.choose(_fitness(meter.values[elites]), CANDIDATES, rng.fork(1))
             return meter.fresh(self._plain(meter.designs[elites[parents]], rng.fork(2)))[:n]
-        varied = self._vary(model, meter, elites, parents, rng.fork(2))
+        varied = self._varied(model, meter, elites, rng.fork(2))
         self._asked = varied.take(selection.batch(varied.letters, *model.predict(varied.letters), n))
         return self._asked.letters
 
-    def _vary(self, model: Surrogate, meter: Meter, elites: Tensor, parents: Tensor, rng: StepNoise) -> Candidates:
-        """Distinct designs that were not measured, each made by one operator from the elite that is its parent."""
-        why = explain(model.mean, self.alphabet, meter.designs[elites])
-        operator = operators.choose(self.credit.shares(), len(parents), rng)
-        letters = self._apply(why, model.trust, operator, parents, rng)
-        rows = meter.fresh_rows(letters)
-        return Candidates(letters, operator, meter.values[elites[parents]]).take(rows)
+    def _varied(self, model: Surrogate, meter: Meter, elites: Tensor, rng: StepNoise) -> Candidates:
+        """Distinct designs that were not measured: some generations, the first from the elites, by the surrogate."""
+        values = meter.values[elites]
+        parents = Candidates(meter.designs[elites], torch.zeros(len(elites), dtype=torch.long), values)
+        fitness, made = _fitness(values), parents.take([])
+        for _ in range(GENERATIONS):
+            made = made.join(self._children(model, parents, fitness, rng))
+            made = made.take(meter.fresh_rows(made.letters))
+            bound = selection.bound(*model.predict(made.letters))
+            best = bound.argsort(descending=True, stable=True)[:MOST]
+            parents, fitness = made.take(best), _fitness(bound[best])
+        return made
+
+    def _children(self, model: Surrogate, parents: Candidates, fitness: Tensor, rng: StepNoise) -> Candidates:
+        """Designs each made by one operator from one parent."""
+        if not len(parents.letters):
+            return parents
+        why = self.mask(explain(model.mean, self.alphabet, parents.letters), rng.fork(0))
+        chosen = operators.choose(fitness, CANDIDATES // GENERATIONS, rng)
+        operator = operators.choose(self.credit.shares(), len(chosen), rng)
+        letters = self._apply(why, model.trust, operator, chosen, rng)
+        return Candidates(letters, operator, parents.before[chosen])
 
     def _apply(self, why: Explanation, trust: float, operator: Tensor, parents: Tensor, rng: StepNoise) -> Tensor:
-        alphabet, made = self.alphabet, why.letters[parents]
+        alphabet, bank, made = self.alphabet, motifs(why), why.letters[parents]
+        if not bank:
+            operator = operator.masked_fill(operator == GRAFT, PROTECT)
         protect, graft, recombine, leak = (operator == i for i in range(len(SHARES)))
-        guided = operators.protected(alphabet, why, trust)[parents[protect]]
-        made[protect] = operators.mutate(alphabet, made[protect], guided, rng)
+        wishes = guided.protected(alphabet, why, trust)[parents[protect]]
+        made[protect] = operators.mutate(alphabet, made[protect], wishes, rng)
         made[leak] = self._plain(made[leak], rng)
-        made[graft] = operators.graft(alphabet, why, motifs(why), parents[graft], rng)
+        made[graft] = guided.graft(alphabet, why, bank, parents[graft], rng)
         donors = (rng.uniform(int(recombine.sum())) * len(why.letters)).long()
-        made[recombine] = operators.recombine(why, parents[recombine], donors)
+        made[recombine] = guided.recombine(why, parents[recombine], donors, rng)
         return made
 
     def _plain(self, letters: Tensor, rng: StepNoise) -> Tensor:

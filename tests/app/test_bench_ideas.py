@@ -1,39 +1,70 @@
-"""The bench of IDEAS: its table, and the arithmetic of its goals."""
+"""The bench of IDEAS: measures on curves known by hand, pieces that are the same in any process, and a small run."""
+
+from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from app.benchmarks import ideas
+from app.benchmarks.ideas import findings, methods, work
+from app.benchmarks.ideas.work import Piece
 
 
-def test_the_table_has_all_methods_on_the_same_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ideas, "TASKS", {"dna": ideas.TASKS["dna"]})
-    monkeypatch.setattr(ideas, "ROUNDS", 2)
-    monkeypatch.setattr(ideas, "QUICK_BUDGET", 40)
+def test_calls_to_a_level() -> None:
+    curve = findings.running_best([None, 1.0, 0.5, 3.0, 2.0])
+    assert curve.tolist() == [-np.inf, 1, 1, 3, 3]
+    assert [findings.hit(curve, level, 5) for level in (1.0, 2.0, 3.5)] == [2, 4, 6]
+
+
+def test_area_of_known_curves() -> None:
+    start = [0.0] * 2
+    assert findings.area(findings.running_best([*start, *[1.0] * 14]), 1.0) == 1
+    assert findings.area(findings.running_best([*start, *[0.0] * 7, *[1.0] * 7]), 1.0) == pytest.approx(0.5)
+
+
+def test_fronts_and_volumes() -> None:
+    points = {"a": np.array([1.0, 0, 0]), "b": np.array([0, 1.0, 1.0]), "c": np.array([0, 0.5, 0.5])}
+    assert [findings.on_front(points, name) for name in points] == [True, True, False]
+    assert findings.volume(points | {"d": np.array([1.0, 1.0, 1.0])}, "d") == 1
+
+
+def test_acceleration_counts_runs_that_never_arrive() -> None:
+    """Half the calls on one landscape and as many on the other: the square root of two; equal seeds, no interval."""
+    calls = {"ideas": np.array([[10.0, 10], [129, 129]]), "random": np.array([[20.0, 20], [129, 129]])}
+    found = findings.Findings((("x", 128), ("y", 128)), calls, {})
+    assert found.acceleration("ideas", "random") == pytest.approx((2**0.5,) * 3)
+    assert found.acceleration("ideas", "random", found.rows_of(["y"])) == (1, 1, 1)
+
+
+def test_what_a_result_depends_on_is_there() -> None:
+    for method in methods.METHODS:
+        assert all((work.ROOT / part).exists() for part in methods.code(method))
+
+
+@pytest.mark.parametrize("method", methods.METHODS)
+def test_a_piece_is_the_same_again_and_spends_the_budget(method: str) -> None:
+    piece = Piece("ehrlich_32", method, 48, 0)
+    first, again = work.lines(piece), work.lines(piece)
+    values = [line.get("values") for line in first]
+    assert values == [line.get("values") for line in again]
+    assert sum(map(len, values[:-1])) == 48
+
+
+def test_all_start_alike() -> None:
+    starts = [work.lines(Piece("jaspar_100", method, 32, 1))[0]["values"] for method in ("ideas", "random", "cma_es")]
+    assert starts[0] == starts[1] == starts[2]
+
+
+def test_a_small_run_is_resumed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("FORESHAPE_HOME", str(tmp_path))
+    monkeypatch.setattr(ideas, "QUICK_BUDGETS", (32,))
     found = json.loads(json.dumps(ideas.run(quick=True)))
-    assert {"name", "seeds", "n", "reference", "rows", "goals"} == set(found)
-    assert [row["method"] for row in found["rows"]] == list(ideas.METHODS)
-    for row in found["rows"]:
-        assert {"method", "steps", "nfe", "seconds", "metrics"} <= set(row)
-        assert len(row["best_by_seed"]) == len(found["seeds"]) == 2
-        assert all(1 < low <= high <= 2 for low, high in zip(row["top10_by_seed"], row["best_by_seed"], strict=True))
-        assert 0 < row["metrics"]["diversity"] <= 256
-    assert all(goal["met"] == (goal["value"] >= goal["goal"]) for goal in found["goals"].values())
-
-
-def test_wins_are_counted_seed_by_seed() -> None:
-    values = {"ideas": [1.0, 0.5, 0.9, 0.9, 0.9], "random_mutation": [0.9, 0.5, 0.8, 0.8, 0.8]}
-    rows = [{"task": "dna", "method": method, "best_by_seed": found} for method, found in values.items()]
-    assert ideas._goals(rows) == {"dna: seeds where ideas > random_mutation": {"value": 4, "goal": 4, "met": True}}
-
-
-@pytest.mark.parametrize("task", list(ideas.TASKS))
-def test_every_task_can_be_scored(task: str) -> None:
-    scorer = ideas.scorer(task)
-    pool = ideas.pool(scorer, 0)
-    scorer.domain.space.check(pool)
-    values = scorer.score(pool)
-    assert values.shape == (ideas.POOL,)
-    assert bool(((values >= 0) & (values <= len(scorer.rewards))).all())
-    assert len(values.unique()) > 10
+    assert {row["method"] for row in found["rows"]} == set(methods.METHODS)
+    assert found["goals"]
+    assert all(set(goal) == {"value", "goal", "met"} for goal in found["goals"].values())
+    assert "| ideas |" in ideas.table(found)
+    monkeypatch.setattr(work, "lines", lambda piece: pytest.fail("made again"))
+    assert ideas.run(quick=True) == found

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -20,12 +21,19 @@ from data.noise import DesignNoise, StepNoise
 from data.space import Categorical, Real, Space, State
 from generators import ideas
 from generators.base import GeneratorError, Score
-from generators.ideas import random_search
+from generators.ideas.baselines import BASELINES
 from generators.ideas.generator import Evolution
 
 LETTERS = Space(16, {"base": Categorical(4)})
 PAIRS = Space(5, {"kind": Categorical(3), "tone": Categorical(2)})
 MOTIF = torch.tensor([1, 0, 3, 2, 1])
+
+
+def rival(name: str, space: Space, budget: int = 256, start: int = 32) -> Evolution:
+    return Evolution(space, budget, start, BASELINES[name])
+
+
+RIVALS = [partial(rival, name) for name in BASELINES]
 
 
 def states(space: Space, n: int, seed: int = 0, shortest: int | None = None) -> State:
@@ -78,7 +86,7 @@ class Counted:
         return self.score(state)
 
 
-@pytest.mark.parametrize("build", [ideas.build, random_search.mutation, random_search.designs])
+@pytest.mark.parametrize("build", [ideas.build, *RIVALS], ids=["ideas", *BASELINES])
 @pytest.mark.parametrize(("budget", "start", "rounds"), [(40, 16, 3), (17, 16, 1), (20, 1, 19)])
 def test_the_budget_is_spent_exactly_on_distinct_designs(
     build: Callable[..., Evolution], budget: int, start: int, rounds: int
@@ -142,7 +150,7 @@ def test_same_designs_in_another_process() -> None:
 @pytest.mark.parametrize(
     "space", [Space(3, {"base": Categorical(2)}), Space(1, {"a": Categorical(3), "b": Categorical(2)})]
 )
-@pytest.mark.parametrize("build", [ideas.build, random_search.mutation, random_search.designs])
+@pytest.mark.parametrize("build", [ideas.build, *RIVALS], ids=["ideas", *BASELINES])
 def test_a_small_space_is_measured_whole(build: Callable[..., Evolution], space: Space) -> None:
     size = 8 if space.length == 3 else 6
     generator = fitted(build(space, 64, 4), states(space, 2))
@@ -194,8 +202,8 @@ def best(build: Callable[..., Evolution], score: Score, seed: int) -> float:
 def test_finds_more_than_random_search(score: Score) -> None:
     seeds = range(5)
     mine = median(best(ideas.build, score, seed) for seed in seeds)
-    assert mine >= median(best(random_search.mutation, score, seed) for seed in seeds)
-    assert mine > median(best(random_search.designs, score, seed) for seed in seeds)
+    assert mine >= median(best(RIVALS[1], score, seed) for seed in seeds)
+    assert mine > median(best(RIVALS[0], score, seed) for seed in seeds)
 
 
 def test_explains_what_the_score_likes() -> None:
@@ -272,3 +280,27 @@ def test_what_it_cannot_do_yet_is_said(tmp_path: Path) -> None:
         generator.save(tmp_path)
     with pytest.raises(GeneratorError, match="Categorical"):
         ideas.build(Space(4, {"place": Real(2)}))
+
+
+@pytest.mark.parametrize("build", [ideas.build, *RIVALS], ids=["ideas", *BASELINES])
+def test_locked_letters_never_change(build: Callable[..., Evolution]) -> None:
+    generator = fitted(build(LETTERS, 48, 8), states(LETTERS, 1))
+    generator.alphabet.locked[3:7] = True
+    draw(generator, range(48))
+    designs, _ = generator.measured
+    assert torch.equal(designs["base"][:, 3:7], states(LETTERS, 1)["base"][:, 3:7].expand(48, -1, -1))
+
+
+@pytest.mark.parametrize("build", [ideas.build, *RIVALS], ids=["ideas", *BASELINES])
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_designs_that_cannot_be_made_are_recorded_and_charged(build: Callable[..., Evolution], share: float) -> None:
+    def score(state: State) -> Tensor:
+        broken = state["base"][:, 0].argmax(-1) < 4 * share
+        return additive(state).masked_fill(broken, -torch.inf)
+
+    generator = fitted(build(LETTERS, 48, 16))
+    draw(generator, range(48), score)
+    _, values = generator.measured
+    assert len(values) == 48
+    assert (values == -torch.inf).any()
+    assert share < 1 or (values == -torch.inf).all()

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from data.noise import StepNoise
 from data.space import Categorical, Space
-from generators.ideas import operators, selection, surrogate
+from generators.ideas import guided, operators, selection, surrogate
 from generators.ideas.alphabet import UNUSED, Alphabet
 from generators.ideas.explanation import Explanation, Motif, attributions, critical, explain, motifs
 from generators.ideas.meter import BudgetError, Meter
@@ -100,7 +100,7 @@ def test_a_graft_spares_critical_positions_and_finds_the_best_place() -> None:
     why.letters[0, :, 0] = 0
     why.effects[0, 4:7, 1:] = torch.eye(3)
     motif = Motif(torch.tensor([1, 2, 3]), 1, 0, 1.0, 0)
-    made = operators.graft(alphabet, why, [motif], torch.zeros(40, dtype=torch.long), StepNoise(0))[..., 0]
+    made = guided.graft(alphabet, why, [motif], torch.zeros(40, dtype=torch.long), StepNoise(0))[..., 0]
     assert {tuple(row) for row in made.tolist()} == {(0, 1, 2, 0, 0, 0, 0, 0), (0, 0, 0, 0, 1, 2, 3, 0)}
 
 
@@ -108,8 +108,13 @@ def test_recombination_keeps_what_is_critical() -> None:
     why = explanation([[1, 1, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0, 1, 1]])
     why.letters[0], why.letters[1] = 0, 3
     why.letters[1, 5:] = UNUSED
-    made = operators.recombine(why, torch.tensor([0, 1]), torch.tensor([1, 0]))[..., 0]
-    assert made.tolist() == [[0, 0, 3, 3, 3, 0, 0, 0], [0, 0, 0, 0, 0, UNUSED, UNUSED, UNUSED]]
+    pairs = torch.tensor([0, 1]).repeat(50), torch.tensor([1, 0]).repeat(50)
+    made = guided.recombine(why, *pairs, StepNoise(0))[..., 0]
+    assert (made[0::2, :2] == 0).all()
+    assert (made[0::2, 5:] == 0).all()
+    assert (made[1::2, 5:] == UNUSED).all()
+    assert (made[1::2, :2] == 0).all()
+    assert set(made[:, 2:5].flatten().tolist()) == {0, 3}
 
 
 @pytest.mark.parametrize("alphabet", [BASES, BOTH], ids=["one factor", "two factors"])
@@ -138,9 +143,9 @@ def test_mutation_follows_its_weights() -> None:
 
 def test_protection_is_in_proportion_to_trust() -> None:
     alphabet, why = Alphabet(Space(8, {"base": Categorical(4)})), explanation([[1, 1, 1, 1, 0, 0, 0, 0]])
-    assert torch.allclose(operators.protected(alphabet, why, 0.0), (alphabet.one_hot(why.letters) == 0) / 24, atol=1e-6)
-    assert (operators.protected(alphabet, why, 1.0)[:, :4] == 0).all()
-    half = operators.protected(alphabet, why, 0.5)
+    assert torch.allclose(guided.protected(alphabet, why, 0.0), (alphabet.one_hot(why.letters) == 0) / 24, atol=1e-6)
+    assert (guided.protected(alphabet, why, 1.0)[:, :4] == 0).all()
+    half = guided.protected(alphabet, why, 0.5)
     assert float(half[:, :4].sum() / half[:, 4:].sum()) == pytest.approx(0.5)
 
 
