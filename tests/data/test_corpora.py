@@ -10,7 +10,11 @@ import pytest
 from data import corpora
 
 
-@pytest.mark.parametrize("name", corpora.names())
+LANDSCAPES = ("aav_liver_90.npz", "gb1_pairs.npz", "tfbind8.npz")
+"""Oracles of a bench: tables of measurements, on which nothing is trained."""
+
+
+@pytest.mark.parametrize("name", [name for name in corpora.names() if name not in LANDSCAPES])
 def test_shipped_corpora_have_splits(name: str) -> None:
     arrays = corpora.load(name)
     train, val = (int((arrays["split"] == split).sum()) for split in ("train", "val"))
