@@ -9,7 +9,6 @@ import pytest
 
 from data import corpora
 
-
 LANDSCAPES = ("aav_liver_90.npz", "gb1_pairs.npz", "tfbind8.npz")
 """Oracles of a bench: tables of measurements, on which nothing is trained."""
 
