@@ -10,7 +10,7 @@ from app.benchmarks.ideas.landscapes import EIGHT
 from app.benchmarks.ideas.methods import METHODS
 from app.benchmarks.ideas.work import Piece
 
-SEEDS, BUDGETS = 3, (128, 512, 1280)
+SEEDS, BUDGETS = 5, (128, 512, 1280)
 QUICK_SEEDS, QUICK_BUDGETS, QUICK_LANDSCAPES = 2, (64,), ("tfbind8_six6", "jaspar_100")
 table = findings.table
 

@@ -147,7 +147,10 @@ def _metrics(found: Findings, method: str, i: int, budget: int) -> dict[str, flo
 
 
 def summary(found: Findings) -> list[dict[str, Any]]:
-    """A line a method: acceleration over the reference in three readings, fronts that it is on, volume."""
+    """A line a method: acceleration over the reference in three readings, fronts that it is on, volume.
+
+    `ideas_over` is the acceleration of IDEAS over the method, with its interval.
+    """
     names = list(dict.fromkeys(name for name, _ in found.cells))
     points = {name: found.points(name) for name in names}
     base = float(found.metrics[found.reference]["auc"].mean())
@@ -155,6 +158,7 @@ def summary(found: Findings) -> list[dict[str, Any]]:
     for method in found.calls:
         ratio, low, high = found.acceleration(method, found.reference)
         line = {"method": method, "acceleration": ratio, "low": low, "high": high, "fewer_calls": 1 - 1 / ratio}
+        line["ideas_over"], line["ideas_over_low"], line["ideas_over_high"] = found.acceleration(OURS, method)
         line["auc_gain"] = float(found.metrics[method]["auc"].mean()) / max(base, 1e-9) - 1
         if method in points[names[0]]:
             line["fronts"] = sum(on_front(points[name], method) for name in names)
@@ -187,11 +191,25 @@ def goals(found: Findings) -> dict[str, dict[str, float | bool]]:
 
 
 def table(result: Mapping[str, Any]) -> str:
-    """The summary and the goals as Markdown."""
-    columns = ["acceleration", "low", "high", "fewer_calls", "auc_gain", "fronts", "volume"]
-    lines = [f"| method | {' | '.join(columns)} |", "| --- " * (len(columns) + 1) + "|"]
-    for line in result["summary"]:
-        lines.append(f"| {line['method']} | " + " | ".join(str(line.get(key, "")) for key in columns) + " |")
-    lines += ["", "| goal | value | wanted | met |", "| --- | --- | --- | --- |"]
-    lines += [f"| {name} | {x['value']} | {x['goal']} | {x['met']} |" for name, x in result["goals"].items()]
-    return "\n".join(lines)
+    """The summary, the goals, and two of the metrics by landscape, as Markdown."""
+    columns = list(dict.fromkeys(key for line in result["summary"] for key in line))
+    parts = [
+        _markdown(columns, [[line.get(key, "") for key in columns] for line in result["summary"]]),
+        _markdown(
+            ["goal", "value", "wanted", "met"],
+            [[name, x["value"], x["goal"], "yes" if x["met"] else "no"] for name, x in result["goals"].items()],
+        ),
+    ]
+    for key in ("calls", "best"):
+        methods = [line["method"] for line in result["summary"]]
+        cells: dict[tuple[str, int], dict[str, float]] = {(row["landscape"], row["nfe"]): {} for row in result["rows"]}
+        for row in result["rows"]:
+            cells[row["landscape"], row["nfe"]][row["method"]] = row["metrics"][key]
+        lines = [[*cell, *(f"{found[m]:.4g}" for m in methods)] for cell, found in cells.items()]
+        parts.append(f"{key}:\n\n" + _markdown(["landscape", "budget", *methods], lines))
+    return "\n\n".join(parts)
+
+
+def _markdown(columns: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
+    rule = "| --- " * len(columns) + "|"
+    return "\n".join([f"| {' | '.join(columns)} |", rule, *(f"| {' | '.join(map(str, line))} |" for line in lines)])

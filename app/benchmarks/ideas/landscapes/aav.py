@@ -21,9 +21,11 @@ def build() -> Landscape:
     sites = torch.arange(len(wild))
 
     def evaluate(letters: Tensor) -> Tensor:
+        """Values (N,)."""
         return (0.5 + effects[sites, letters[..., 0]].sum(-1) / (2 * most)).clamp(min=0)
 
     def start(n: int, rng: StepNoise) -> Tensor:
+        """Designs (n, L, F)."""
         order = rng.uniform(n, len(wild)).argsort(-1).argsort(-1)
         drawn = rng.integers(len(RESIDUES), n * len(wild)).view(n, -1)
         return torch.where(order < MUTATIONS, drawn, wild)[..., None]

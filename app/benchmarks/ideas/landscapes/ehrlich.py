@@ -88,6 +88,7 @@ def build(length: int, count: int, size: int = 4) -> Landscape:
     function = drawn(length, count, size, StepNoise(stable_seed("ehrlich", length, count, size)))
 
     def start(n: int, rng: StepNoise) -> Tensor:
+        """Designs (n, L, F)."""
         return function.walk(n, length, rng)
 
     space = sequences(length, RESIDUES)

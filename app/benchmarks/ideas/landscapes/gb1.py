@@ -28,11 +28,13 @@ def build() -> Landscape:
     worse = measured[values < values.median()]
 
     def evaluate(letters: Tensor) -> Tensor:
+        """Values (N,)."""
         one, two = letters[:, 0], letters[:, 1]
         forth = table[one[:, 0], one[:, 1], two[:, 0], two[:, 1]]
         return torch.maximum(forth, table[two[:, 0], two[:, 1], one[:, 0], one[:, 1]])
 
     def start(n: int, rng: StepNoise) -> Tensor:
+        """Designs (n, L, F)."""
         return worse[rng.integers(len(worse), n)].view(n, 2, 2)
 
     space = Space(2, {"place": Categorical(places), "residue": Categorical(kinds)})

@@ -20,12 +20,14 @@ def build() -> Landscape:
     odds = [torch.from_numpy(motif.log_odds).float() for motif in wanted]
 
     def evaluate(letters: Tensor) -> Tensor:
+        """Values (N,)."""
         bases = one_hot(letters[..., 0], len(BASES)).float()
         found = [motifs.scan(bases, matrix).amax((1, 2)) for matrix in odds]
         shares = [(x - motif.least) / (motif.most - motif.least) for x, motif in zip(found, wanted, strict=True)]
         return torch.stack(shares, -1).clamp(min=1e-6).log().mean(-1).exp()
 
     def start(n: int, rng: StepNoise) -> Tensor:
+        """Designs (n, L, F)."""
         return rng.integers(len(BASES), n * LENGTH).view(n, LENGTH, 1)
 
     best = torch.zeros(LENGTH, 1, dtype=torch.long)

@@ -26,6 +26,7 @@ def build(length: int) -> Landscape:
         raise InputError("rna landscapes need ViennaRNA; `pip install ViennaRNA`") from error
 
     def energies(designs: list[str]) -> Tensor:
+        """Of the duplexes with the target (N,), in kcal/mol, higher where they bind better."""
         return torch.tensor([-float(RNA.duplexfold(TARGET, design).energy) for design in designs])
 
     complement = TARGET.translate(PAIRED)[::-1]
@@ -33,9 +34,11 @@ def build(length: int) -> Landscape:
     known = energies(pieces)
 
     def evaluate(letters: Tensor) -> Tensor:
+        """Values (N,)."""
         return energies([text(design, BASES) for design in letters]) / known.max()
 
     def start(n: int, rng: StepNoise) -> Tensor:
+        """Designs (n, L, F)."""
         return rng.integers(len(BASES), n * length).view(n, length, 1)
 
     best = codes([pieces[int(known.argmax())]], BASES)[0]

@@ -19,6 +19,7 @@ def build(factor: str) -> Landscape:
     worse = (table < table.median()).nonzero().flatten()
 
     def start(n: int, rng: StepNoise) -> Tensor:
+        """Designs (n, L, F)."""
         return _words(worse[rng.integers(len(worse), n)])
 
     best = _words(table.argmax()[None])[0]
