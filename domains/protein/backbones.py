@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from domains.protein import (
     cartoon,
     corpus,
     metrics,
-    relaxation,
     rules,
     sequence_design,
     sequence_files,
@@ -25,9 +23,6 @@ from domains.protein import (
     torsion_plot,
 )
 from domains.protein.residues import UNKNOWN, Protein
-
-_NOT_RELAXED = ("length", "ramachandran", "handedness")
-"""Rules that bonds and clashes have no part in."""
 
 
 class Backbones:
@@ -51,16 +46,6 @@ class Backbones:
     def violations(self, design: Protein) -> list[Violation]:
         """Strained bonds, angles and peptides, breaks, clashes, Ramachandran outliers, left-handed helices, length."""
         return rules.backbone_violations(design, self.length)
-
-    def repaired(self, design: Protein, held: Sequence[int]) -> Protein:
-        """Free of clashes, strained bonds and angles as far as that goes, see `relaxation.py`; as it is if it has none.
-
-        The residues in `held` keep their place, all keep letters and numbers.
-        """
-        if all(violation.rule in _NOT_RELAXED for violation in self.violations(design)):
-            return design
-        atoms = relaxation.relaxed(design.atoms(), np.isin(np.arange(len(design)), held))
-        return replace(design, backbone=atoms)
 
     def metrics(self, designs: Sequence[Protein], reference: Sequence[Protein]) -> dict[str, float]:
         """Geometry of the designs, and distances of size and secondary structure to `reference`; see `metrics.py`."""

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
 
 from data.space import Factor, Real, Rotation, Space, State
 from domains.base import DesignError
-from domains.protein import geometry, motif
+from domains.protein import geometry, motif, relaxation
 from domains.protein.backbones import Backbones
 from domains.protein.corpus import SHORTEST
 from domains.protein.residues import CA, UNKNOWN, Protein
 
 _FARTHEST = 900.0
 """No CA is decoded further out than this on any axis, in angstrom, so that every design fits into a PDB file."""
+_NOT_RELAXED = ("length", "ramachandran", "handedness")
+"""Rules that bonds and clashes have no part in."""
 _BODY = tuple((float(x), float(y), float(z)) for x, y, z in geometry.IDEAL.round(4))
 
 
@@ -51,6 +54,18 @@ class Frames(Backbones):
         self.space.check(state)
         position, rotation, mask = (state[key].detach().cpu().numpy() for key in ("position", "rotation", "mask"))
         return [_design(p[used], r[used]) for p, r, used in zip(position, rotation, mask, strict=True)]
+
+    def repaired(self, design: Protein, held: Sequence[int]) -> Protein:
+        """Freed of clashes, strained bonds and angles, see `relaxation.py`, if that leaves fewer broken rules.
+
+        The residues in `held` keep their place, all keep letters and numbers.
+        """
+        broken = self.violations(design)
+        if all(violation.rule in _NOT_RELAXED for violation in broken):
+            return design
+        atoms = relaxation.relaxed(design.atoms(), np.isin(np.arange(len(design)), held))
+        made = replace(design, backbone=atoms)
+        return made if len(self.violations(made)) < len(broken) else design
 
     def locked(self, file: str = "", residues: str = "", at: Sequence[int] = ()) -> State:
         """A motif: the `residues` of a `file`, as A10-A24,A40-A48, from the sites `at` on; see `motif.motif`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,8 +43,23 @@ def test_what_breaks_no_rule_stays_as_it_is(domain: Repairing, design: object) -
     assert domain.repaired(design, []) == design
 
 
-def test_a_sequence_has_nothing_to_repair() -> None:
-    assert not isinstance(protein.build("sequence"), Repairing)
+@pytest.mark.parametrize("form", ["sequence", "torsions"])
+def test_what_has_no_backbone_or_an_ideal_one_is_not_repaired(form: str) -> None:
+    assert not isinstance(protein.build(form), Repairing)
+
+
+@pytest.mark.parametrize("domain", [FRAMES, layout.build()], ids=["protein", "layout"])
+def test_no_design_is_made_worse(domain: Any) -> None:
+    for designs in domain.baselines(domain.corpus("train")[:200], 6, 0).values():
+        for design in designs:
+            assert len(domain.violations(domain.repaired(design, []))) <= len(domain.violations(design))
+
+
+def test_a_knot_is_undone_or_left_alone() -> None:
+    atoms = coiled(0).atoms()
+    knot = Protein("X" * 60, atoms - 0.97 * (atoms[:, 1:2] - atoms[:, 1].mean(0)))
+    after = FRAMES.repaired(knot, [])
+    assert after == knot or len(FRAMES.violations(after)) < len(FRAMES.violations(knot))
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -244,7 +244,7 @@ def test_the_pose_is_the_nearest_one() -> None:
 def test_who_can_hold_says_so() -> None:
     assert isinstance(shaken(LETTERS), Holding)
     icons = Space(6, {"kind": MIXED.factors["kind"], "place": Real(2, 10.0)})
-    assert not isinstance(hybrid.build(icons), Holding)
+    assert isinstance(hybrid.build(icons), Holding)
     assert not isinstance(ideas.build(LETTERS), Holding)
 
 
