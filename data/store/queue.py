@@ -132,12 +132,13 @@ class Queue:
         """Queue the shards of a run again that failed, were cancelled or lost."""
         return self._change(self._those(run, FAILED, CANCELLED, LOST, PAUSED), {"state": QUEUED, "losses": 0})
 
-    def first(self, run: str) -> None:
-        """Let a run be next."""
+    def first(self, run: str) -> int:
+        """Let a run be next; returns how many shards that is."""
         with self.database.transaction() as connection:
             place = connection.execute(select(func.min(RUNS.c.place))).scalar_one() or 0
             connection.execute(update(RUNS).where(RUNS.c.name == run).values(place=place - 1))
-            connection.execute(update(SHARDS).where(SHARDS.c.run == run).values(place=place - 1))
+            moved = connection.execute(update(SHARDS).where(SHARDS.c.run == run).values(place=place - 1))
+            return int(moved.rowcount)
 
     def standings(self) -> list[Standing]:
         """Every run of the queue, in the order of their turn."""
