@@ -10,16 +10,18 @@ import importlib
 import json
 import os
 import pkgutil
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Any, NoReturn
 
 import yaml
 
 from app.composition import composed
-from app.spec import EvaluateSpec, RunSpec, SpecError, TrainSpec, from_plain
+from app.spec import DEVICES, EvaluateSpec, RunSpec, SpecError, TrainSpec, from_plain, placed
 from data.errors import InputError
 from data.store import Cancelled, Run, home
 
@@ -37,13 +39,21 @@ USAGE = """foreshape VERB [key=value …]
   restore    the spec inside an exported FILE; `generate spec=` takes it
   export     copy a run's designs  RUN --to DIR [--format gb]
   ui         the same in a browser [--port 8501]
-  worker     make or go on with the RUN that the UI queued
+  submit     queue a run for workers; the same arguments as generate. The same command again goes on with it
+  worker     make queued designs  [RUN] [--device cpu|cuda|cuda:0] [--drain]
+  runs       [list] [--json] | pause, resume, cancel, retry or first RUN | best REWARD
+  reindex    make the index of all runs anew from their folders
 """
 
 
 def main() -> None:
     """The console command `foreshape`."""
+    signal.signal(signal.SIGTERM, _interrupt)
     sys.exit(run(sys.argv[1:]))
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt  # whoever is asked politely to end does so as by Ctrl-C
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -184,12 +194,63 @@ def _ui(words: list[str]) -> int:
     return server.serve(parser.parse_args(words).port)
 
 
+def _submit(overrides: list[str]) -> int:
+    spec = from_plain(RunSpec, composed("generate", overrides))
+    from app import worker
+    from data.store.queue import Queue
+
+    run = worker.enlist(spec, placed(spec), Queue())
+    run.withdraw_cancel()
+    run.event("submitted")
+    print(run.path)
+    return 0
+
+
 def _worker(words: list[str]) -> int:
     parser = _Words("worker")
-    parser.add_argument("run")
+    parser.add_argument("run", nargs="?")
+    parser.add_argument("--device")
+    parser.add_argument("--drain", action="store_true")
+    given = parser.parse_args(words)
+    device = _device(given.device)
     from app import worker
+    from data.store.queue import Queue
 
-    worker.work(Run.find(parser.parse_args(words).run).path)
+    if given.run is not None:
+        worker.work(Run.find(given.run).path, device)
+    else:
+        worker.Worker(Queue(), device).serve(drain=given.drain)
+    return 0
+
+
+def _device(name: str | None) -> str | None:
+    """The kind of a device such as `cuda:1`; this process sees no other one of its kind."""
+    kind, _, number = (name or "").partition(":")
+    if number.isdecimal() and kind == "cuda":
+        os.environ["CUDA_VISIBLE_DEVICES"] = number
+    elif name is not None and name not in DEVICES:
+        raise SpecError(f"--device is {name!r:.100}; it must be one of {', '.join(DEVICES)}, cuda:0, cuda:1 …")
+    return kind or None
+
+
+def _runs(words: list[str]) -> int:
+    action, *rest = words or ["list"]
+    from app import runs
+
+    if action in ("list", "--json"):
+        return _show(runs.listed(), rest if action == "list" else words, runs.as_text)
+    if len(rest) != 1:
+        raise SpecError(f"runs {action} takes one name, not {len(rest)}; give a run, or a reward after best")
+    print(runs.top(rest[0]) if action == "best" else runs.act(action, rest[0]))
+    return 0
+
+
+def _reindex(words: list[str]) -> int:
+    if words:
+        raise SpecError(f"reindex takes no {words[0]!r:.100}; it reads all runs of {home()}")
+    from app import runs
+
+    print(runs.reindexed())
     return 0
 
 
@@ -218,7 +279,10 @@ VERBS: dict[str, Callable[[list[str]], int]] = {
     "restore": _restore,
     "export": _export,
     "ui": _ui,
+    "submit": _submit,
     "worker": _worker,
+    "runs": _runs,
+    "reindex": _reindex,
 }
 
 

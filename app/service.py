@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -12,11 +12,11 @@ from typing import Any
 
 from app import cells, devices, plugins, provenance, report
 from app.scoring import Scorer, scorer
-from app.spec import RunSpec
+from app.spec import RunSpec, placed
 from data.errors import InputError
 from data.noise import DesignNoise, stable_seed
 from data.space import State
-from data.store import Run, runs_folder
+from data.store import Run
 from domains.base import Domain, Lockable, Repairing, Sequenced
 from generators.base import Generator, Guidance, Holding, Selection
 
@@ -39,7 +39,8 @@ class Prepared:
     guidance: Guidance | Selection | None
     scorer: Scorer
     checkpoint: Path | None
-    folder: Path
+    origin: dict[str, Any]
+    """The contents of `provenance.json`, before any time was spent."""
     lock: State | None = None
 
     def suffixes(self, spec: RunSpec) -> tuple[str, ...]:
@@ -48,10 +49,17 @@ class Prepared:
 
 
 def prepare(spec: RunSpec) -> Prepared:
-    """Build domain, generator, guidance and rewards, and look at the run's folder; writes nothing.
+    """Build what a run needs, and look at its folder; writes nothing.
 
-    Raises `InputError` where one of them is wrong or they do not fit together.
+    Raises `InputError` where a part is wrong, or they do not fit together.
     """
+    ready = built(spec)
+    Run.examine(placed(spec), spec.identity(), ready.origin)
+    return ready
+
+
+def built(spec: RunSpec) -> Prepared:
+    """Domain, generator, guidance and rewards; raises `InputError` where one is wrong or they do not fit together."""
     domain = cells.domain(spec.domain, spec.generator.name)
     if spec.sequences:
         _sequenced(domain, spec)
@@ -61,8 +69,7 @@ def prepare(spec: RunSpec) -> Prepared:
     generator = cells.ready(spec.generator, domain, weights, spec.seed, devices.resolve(spec.device))
     check_together(spec, generator, guidance, rewards)
     lock = locked(spec, domain, generator)
-    Run.examine(folder(spec), spec.identity(), provenance.of_run(spec, weights))
-    return Prepared(domain, generator, guidance, rewards, weights, folder(spec), lock)
+    return Prepared(domain, generator, guidance, rewards, weights, provenance.of_run(spec, weights), lock)
 
 
 def locked(spec: RunSpec, domain: Domain[Any], generator: Generator) -> State | None:
@@ -102,36 +109,55 @@ def generate(spec: RunSpec, progress: Progress) -> Path:
 
     Raises `Cancelled` where somebody asked for the run's end.
     """
-    ready = prepare(spec)
-    origin = provenance.of_run(spec, ready.checkpoint)
-    run = Run.open(ready.folder, spec.identity(), origin, ready.suffixes(spec))
+    spec = replace(spec, out=str(placed(spec)))
+    return make(prepare(spec), spec, range(spec.n), progress)
+
+
+def make(ready: Prepared, spec: RunSpec, wanted: Sequence[int], progress: Progress, shared: bool = False) -> Path:
+    """Make those of the wanted designs that a run lacks, alone or `shared`; whoever is last completes it."""
+    run = Run.open(placed(spec), spec.identity(), ready.origin, ready.suffixes(spec), shared)
+    started = time.monotonic()
     try:
-        add_missing(run, ready, spec, origin, progress)
+        made = add_missing(run, ready, spec, wanted, progress)
+        if len(run.finished()) >= spec.n and (made or not (run.path / "report.html").exists()):
+            run.finish(time.monotonic() - started, report.page(run, ready.domain, spec))
+            run.event("finished", seconds=round(time.monotonic() - started, 3))
     finally:
         run.close()
     return run.path
 
 
-def add_missing(run: Run, ready: Prepared, spec: RunSpec, origin: dict[str, Any], progress: Progress) -> None:
-    """Batch by batch: generate, decode, score, write; then the report."""
-    started, done = time.monotonic(), run.finished()
-    missing = [i for i in range(spec.n) if i not in done]
-    run.event("started", n=spec.n, missing=len(missing))
-    for batch in batches(missing, spec.batch):
-        heard = noted(progress, run, len(done), len(batch))
-        made = with_sequences(ready, spec, batch, draw(ready, spec, batch, heard), heard)
-        rows = ready.scorer.rows([design for design, _ in made])
-        for index, (design, write), scores in zip(batch, made, rows, strict=True):
-            notes = provenance.of_design(spec, index, origin)
-            writers = {suffix: partial(one, provenance=notes) for suffix, one in write.items()}
-            broken = [violation.message for violation in ready.domain.violations(design)]
-            run.add({"design": index} | scores, writers, ready.domain.draw(design), broken)
-        done.update(batch)
-        run.event("designs", done=len(done))
-    seconds = time.monotonic() - started
-    if missing or not (run.path / "report.html").exists():
-        run.finish(seconds, report.page(run, ready.domain, spec))
-    run.event("finished", seconds=round(seconds, 3))
+def add_missing(run: Run, ready: Prepared, spec: RunSpec, wanted: Sequence[int], progress: Progress) -> int:
+    """Batch by batch: generate, decode, score, write; a batch too large for the memory is halved. Returns how many."""
+    done = run.finished()
+    missing = [i for i in wanted if i not in done]
+    run.event("started", n=spec.n, missing=spec.n - len(done))
+    size, made = spec.batch, 0
+    while made < len(missing):
+        batch = missing[made : made + size]
+        try:
+            add_batch(run, ready, spec, batch, noted(progress, run, len(done) + made, len(batch)))
+        except (MemoryError, RuntimeError) as error:
+            if len(batch) == 1 or not devices.is_out_of_memory(error):
+                raise
+            size = len(batch) // 2
+            run.event("out of memory", device=ready.origin["device"], batch=size)
+            progress(f"out of memory on {ready.origin['device']}; from now on {size} designs at a time", 1, 1)
+            continue
+        made += len(batch)
+        run.event("designs", done=len(done) + made)
+    return made
+
+
+def add_batch(run: Run, ready: Prepared, spec: RunSpec, batch: Sequence[int], progress: Progress) -> None:
+    """Generate, decode, score and write the designs with these numbers."""
+    made = with_sequences(ready, spec, batch, draw(ready, spec, batch, progress), progress)
+    rows = ready.scorer.rows([design for design, _ in made])
+    for index, (design, write), scores in zip(batch, made, rows, strict=True):
+        notes = provenance.of_design(spec, index, ready.origin)
+        writers = {suffix: partial(one, provenance=notes) for suffix, one in write.items()}
+        broken = [violation.message for violation in ready.domain.violations(design)]
+        run.add({"design": index} | scores, writers, ready.domain.draw(design), broken)
 
 
 def noted(progress: Progress, run: Run, done: int, batch: int) -> Progress:
@@ -209,14 +235,6 @@ def _sequenced(domain: Domain[Any], spec: RunSpec) -> Sequenced:
             f"sequences is {spec.sequences}, and {spec.domain.name} of {domain.space} takes none; leave it out"
         )
     return domain
-
-
-def folder(spec: RunSpec) -> Path:
-    """Where a run is written: `out`, else a new folder in the home, named by time and spec."""
-    if spec.out is not None:
-        return Path(spec.out)
-    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-    return runs_folder() / f"{stamp}-{stable_seed(repr(spec.identity())):016x}"[:32]
 
 
 def batches(items: Sequence[int], size: int) -> Iterator[list[int]]:

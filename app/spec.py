@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
 from typing import Any, TypeVar
 
 from app import plugins
 from data.errors import InputError
+from data.store import runs_folder
 
 DEVICES = ("auto", "cpu", "cuda")
 HEAVIEST = 1000
@@ -185,3 +189,11 @@ def _mapping(key: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise SpecError(f"{key} is {value!r:.100}; it must be a table of names and values")
     return value
+
+
+def placed(spec: RunSpec) -> Path:
+    """Where a run is written: `out`, else a new folder in the home, named by time and spec."""
+    if spec.out is not None:
+        return Path(spec.out)
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    return runs_folder() / f"{stamp}-{hashlib.sha256(repr(spec.identity()).encode()).hexdigest()[:16]}"

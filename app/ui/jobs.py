@@ -13,11 +13,16 @@ from typing import Any
 
 from app.spec import RunSpec, from_plain
 from app.ui.catalogue import PROGRAM
+from app.worker import name_of
 from data.store import LOG, Run, StoreError, locked, runs_folder
+from data.store.queue import CANCELLED, DONE, FAILED, LOST, PAUSED, QUEUED, RUNNING, Queue
 
-QUEUED, RUNNING, DONE, CANCELLED, FAILED, LOST = "queued", "running", "done", "cancelled", "failed", "lost"
-ENDS = {"finished": DONE, "cancelled": CANCELLED, "failed": FAILED}
-"""Events that end a run, with the state that it is in then."""
+ENDS = {"finished": DONE, "cancelled": CANCELLED, "failed": FAILED, "paused": PAUSED}
+"""Events that end a run, or its making for a while, with the state that it is in then."""
+STEPS = ("progress", "designs", "out of memory")
+"""Events on the way, which change no state."""
+SUBMITTED = "submitted"
+"""The event of a run that waits in the queue for any worker."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +75,11 @@ def status(run: Run) -> Status:
     events, kept, n = run.events(), len(run.finished()), run.spec.get("n")
     if not isinstance(n, int) or n < 1:
         raise StoreError(f"{run.path}/spec.yaml has n={n!r:.100}; it must be a whole number above 0")
-    last = events[-1] if events else {"event": QUEUED}
-    state = ENDS.get(last["event"]) or ((QUEUED if last["event"] == QUEUED else RUNNING) if alive else LOST)
+    turns = [event for event in events if event["event"] not in STEPS]
+    last = turns[-1] if turns else {"event": STEPS[0] if events else QUEUED}
+    state = ENDS.get(last["event"]) or (_active(last) if alive else _idle(run, last))
     try:
-        share = min(1.0, (kept + _half_done(last)) / n)
+        share = min(1.0, (kept + _half_done(events[-1] if events else last)) / n)
         left = _left(events, share, n) if state == RUNNING else None
     except (KeyError, TypeError, ValueError) as error:
         raise StoreError(f"{run.path}/events.jsonl is damaged ({error!r:.100}); remove the run") from error
@@ -89,6 +95,24 @@ def runs() -> list[Run]:
 def named(name: str) -> Run | None:
     """The run of the home with this name, None where there is none."""
     return next((run for run in runs() if run.path.name == name), None)
+
+
+def cancel(run: Run) -> None:
+    """Ask for the end of a run, whoever makes it, or of its waiting."""
+    if run.in_use():
+        run.cancel()
+    elif Queue().cancel(name_of(run)):
+        run.event("cancelled")
+
+
+def _active(last: Mapping[str, Any]) -> str:
+    return QUEUED if last["event"] in (QUEUED, SUBMITTED) else RUNNING
+
+
+def _idle(run: Run, last: Mapping[str, Any]) -> str:
+    """The state of a run that nobody writes: it waits for any worker, or was left without a word."""
+    standing = Queue().standing(name_of(run)) if last["event"] == SUBMITTED else None
+    return standing.state if standing is not None else LOST
 
 
 def _half_done(event: Mapping[str, Any]) -> float:

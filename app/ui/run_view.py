@@ -16,11 +16,14 @@ from app.ui.jobs import Status
 from app.ui.ranking import Entry
 from data.errors import InputError
 from data.store import LOG, Run
+from data.store.queue import CANCELLED, DONE, FAILED, LOST, PAUSED, QUEUED, RUNNING
 
-LOOK_EVERY = {jobs.QUEUED: 1.0, jobs.RUNNING: 1.0, jobs.DONE: None}
+LOOK_EVERY = {QUEUED: 1.0, RUNNING: 1.0, DONE: None}
 """Seconds between two looks at a run, by its state; another tab may resume one that has ended early."""
 SELDOM = 5.0
-COLOURS = {"queued": "gray", "running": "blue", "done": "green", "cancelled": "orange", "failed": "red", "lost": "red"}
+COLOURS = {"queued": "gray", "running": "blue", "done": "green", "failed": "red", "lost": "red"} | dict.fromkeys(
+    ("cancelled", "paused", "partial"), "orange"
+)
 TABLES = ("report.html", "scores.csv", "violations.jsonl", "spec.yaml", "provenance.json")
 
 
@@ -56,23 +59,27 @@ def _head(run: Run, status: Status, spec: Mapping[str, Any]) -> None:
     st.caption(text.plain(f"{details(spec)} · {run.path.name}"))
     if status.active:
         st.progress(status.share, text.plain(pace(status)))
-        st.button("Cancel", key=f"cancel/{run.path.name}", icon=":material/stop_circle:", on_click=run.cancel)
+        st.button(
+            "Cancel", key=f"cancel/{run.path.name}", icon=":material/stop_circle:", on_click=jobs.cancel, args=(run,)
+        )
 
 
 def _ending(run: Run, status: Status) -> None:
     """What is to be said, and done, about a run that did not reach its end."""
     kept = f"{status.kept} of {status.n} designs are kept"
-    if status.state == jobs.FAILED:
+    if status.state == FAILED:
         st.error(text.plain(f"{status.message} ({kept})"))
         log = run.path / LOG
         if log.is_file():
             with st.expander("What the worker said"):
                 st.code(log.read_text(errors="replace")[-4000:], language=None)
-    elif status.state == jobs.LOST:
+    elif status.state == LOST:
         st.warning(text.plain(f"Lost: the process that made it is gone without a word; {kept}."))
-    elif status.state == jobs.CANCELLED:
+    elif status.state == CANCELLED:
         st.info(text.plain(f"Cancelled; {kept}."))
-    if not status.active and status.state != jobs.DONE:
+    elif status.state == PAUSED:
+        st.info(text.plain(f"Paused; {kept}."))
+    if not status.active and status.state != DONE:
         st.button("Resume", key=f"resume/{run.path.name}", icon=":material/resume:", on_click=_resume, args=(run,))
 
 
@@ -101,7 +108,7 @@ def name_of(spec: Mapping[str, Any], kind: str) -> str:
 
 def pace(status: Status) -> str:
     """How far a run is, and when it will be done."""
-    if status.state == jobs.QUEUED:
+    if status.state == QUEUED:
         return "Waiting for its turn"
     if status.share == 0:
         return "Loading the model"

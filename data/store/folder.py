@@ -4,9 +4,9 @@ spec.yaml          what was asked for
 provenance.json    code version, packages, checkpoint, device, seed rule, timings
 designs/000000.*   the designs, in every format of their domain
 thumbnails/*.svg   a picture of each
-violations.jsonl   the rules that each breaks, in words; the last line of a design counts
+violations.jsonl   the rules that each breaks, in words; the last line of a design counts; locked while one is added
 scores.csv         raw scores, one row a design; a design is finished when its row and its files are here
-events.jsonl       what happened, with times; locked while a process writes the run
+events.jsonl       what happened, with times; locked while a process writes the run, shared by workers
 report.html        the run as a page
 cancel             is there while somebody wants the run to end
 worker.log         what a worker said; locked while it is alive
@@ -20,14 +20,18 @@ import io
 import json
 import os
 import shutil
+import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import yaml
 
 from data.errors import InputError
+from data.store.files import is_locked, lines, locked, runs_folder
 
 Row = dict[str, str | int | float]
 LOG, EVENTS = "worker.log", "events.jsonl"
@@ -55,6 +59,7 @@ class Run:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock: IO[bytes] | None = None
+        self._new: Path | None = None
 
     @staticmethod
     def examine(path: Path, spec: Mapping[str, Any], provenance: Mapping[str, Any]) -> None:
@@ -75,11 +80,18 @@ class Run:
             raise StoreError(f"{path!s:.200} cannot be used ({error}); give another out=DIR") from error
 
     @staticmethod
-    def open(path: Path, spec: Mapping[str, Any], provenance: Mapping[str, Any], suffixes: Sequence[str]) -> Run:
+    def open(
+        path: Path,
+        spec: Mapping[str, Any],
+        provenance: Mapping[str, Any],
+        suffixes: Sequence[str],
+        shared: bool = False,
+    ) -> Run:
         """The run of this spec in this folder: made if absent, continued if it is the same run with another `n`.
 
-        Designs that lack a row or one of their files are forgotten, to be made again. Raises `StoreError` if the
-        folder holds something else, cannot be written, or is being written by another process.
+        Designs that lack a row or one of their files are forgotten, to be made again. Those who open it `shared`
+        write it together. Raises `StoreError` if the folder holds something else, cannot be written, or is being
+        written by another process.
         """
         Run.examine(path, spec, provenance)
         run = Run(path)
@@ -87,9 +99,13 @@ class Run:
             for name in ("designs", "thumbnails"):
                 (path / name).mkdir(parents=True, exist_ok=True)
             run._lock = (path / EVENTS).open("ab")
-            if not locked(run._lock):
+            if not locked(run._lock, shared):
                 raise BusyError(f"{path} is being written by another process; wait, or give another out=DIR")
-            run._prepare(spec, provenance, suffixes)
+            with run._alone():
+                run._prepare(spec, provenance, suffixes)
+            run._new = Path(tempfile.mkdtemp(prefix=".new-", dir=path))
+            if not shared:
+                run._sweep()
         except BusyError:
             run.close()
             raise
@@ -103,12 +119,32 @@ class Run:
         """A new folder with what is asked for, for a worker to do; raises `StoreError` where it cannot be made."""
         run = Run(path)
         try:
-            path.mkdir(parents=True)
-            run._write("spec.yaml", yaml.safe_dump(dict(spec), sort_keys=False))
+            path.mkdir(parents=True, exist_ok=True)
+            with (path / "spec.yaml").open("x") as file:
+                file.write(yaml.safe_dump(dict(spec), sort_keys=False))
         except OSError as error:
             raise StoreError(
                 f"{path} cannot be made ({error.strerror}); set FORESHAPE_HOME to another folder"
             ) from error
+        return run
+
+    @staticmethod
+    def enlist(path: Path, spec: Mapping[str, Any]) -> Run:
+        """The run of this spec in this folder, for workers to do: queued if new, grown if it is the same run."""
+        if not (path / "spec.yaml").exists() and not (path.is_dir() and any(path.iterdir())):
+            try:
+                return Run.queue(path, spec)
+            except StoreError:
+                if not (path / "spec.yaml").exists():  # else another process was faster
+                    raise
+        run = Run(path)
+        run._check_same(spec, None)
+        if spec["n"] > run.spec["n"]:
+            try:
+                with run._alone():
+                    run._write_spec(spec)
+            except OSError as error:
+                raise StoreError(f"{path} cannot be written ({error.strerror}); give another out=DIR") from error
         return run
 
     @staticmethod
@@ -159,7 +195,7 @@ class Run:
     def violations(self) -> dict[int, list[str]]:
         """The rules that designs break, in words, by number; a line that cannot be read is left out."""
         found = {}
-        for line in _lines(self.path / "violations.jsonl"):
+        for line in lines(self.path / "violations.jsonl"):
             if isinstance(line.get("design"), int) and isinstance(line.get("violations"), list):
                 found[line["design"]] = [str(message) for message in line["violations"]]
         return found
@@ -197,21 +233,15 @@ class Run:
     ) -> None:
         """Keep a finished design: its files (suffix -> what writes it), picture and violations, then its scores."""
         index = int(row["design"])
-        for suffix, write in writers.items():
-            write(self.design_path(index, suffix))
-        self.thumbnail_path(index).write_bytes(picture)
-        self._append("violations.jsonl", {"design": index, "violations": list(violations)})
-        path = self.path / "scores.csv"
-        new = not path.exists() or path.stat().st_size == 0
-        with path.open("a+", newline="") as file:
-            file.seek(0)
-            columns = list(row) if new else next(csv.reader(file))
-            if set(columns) != set(row):
-                raise StoreError(f"{path} has columns {columns}, not {list(row)}; remove it to make the run anew")
-            table = csv.DictWriter(file, columns, lineterminator="\n")
-            if new:
-                table.writeheader()
-            table.writerow(row)
+        targets = {self.design_path(index, suffix): write for suffix, write in writers.items()}
+        targets[self.thumbnail_path(index)] = partial(_put, picture)
+        for target, write in targets.items():  # under another name at first, so that no file is ever half a file
+            new = (self._new or self.path) / target.name
+            write(new)
+            new.replace(target)
+        with self._alone():
+            self._append("violations.jsonl", {"design": index, "violations": list(violations)})
+            self._add_row(row)
 
     def event(self, name: str, **values: Any) -> None:
         """Note that something happened."""
@@ -219,11 +249,11 @@ class Run:
 
     def events(self) -> list[dict[str, Any]]:
         """What happened lately, in its order: the last events, without any that cannot be read."""
-        return [line for line in _lines(self.path / EVENTS, LATELY) if isinstance(line.get("event"), str)]
+        return [line for line in lines(self.path / EVENTS, LATELY) if isinstance(line.get("event"), str)]
 
     def in_use(self) -> bool:
         """Whether a process writes the run, or is alive to do so."""
-        return any(_is_locked(self.path / name) for name in (LOG, EVENTS))
+        return any(is_locked(self.path / name) for name in (LOG, EVENTS))
 
     def cancel(self) -> None:
         """Ask whoever writes the run to end it; what is finished is kept."""
@@ -242,28 +272,63 @@ class Run:
 
     def finish(self, seconds: float, report: str) -> None:
         """Add the time that was spent to `provenance.json` and write `report.html`."""
-        kept = self.provenance
-        kept["seconds"] = round(kept.get("seconds", 0.0) + seconds, 3)
-        self._write("provenance.json", json.dumps(kept, indent=2) + "\n")
-        self._write("report.html", report)
+        with self._alone():
+            self._forget_unfinished(())
+            kept = self.provenance
+            kept["seconds"] = round(kept.get("seconds", 0.0) + seconds, 3)
+            self._write("provenance.json", json.dumps(kept, indent=2) + "\n")
+            self._write("report.html", report)
 
     def close(self) -> None:
         """Let other processes write the run."""
+        if self._new is not None:
+            shutil.rmtree(self._new, ignore_errors=True)
         if self._lock is not None:
             self._lock.close()
 
-    def _prepare(self, spec: Mapping[str, Any], provenance: Mapping[str, Any], suffixes: Sequence[str]) -> None:
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep the others who share the run from writing its tables."""
+        with (self.path / "violations.jsonl").open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def _sweep(self) -> None:
+        """Remove what writers that were killed left behind; nobody else is here."""
+        for left in (*self.path.glob(".new-*"), *self.path.glob(".*.[0-9]*")):
+            if left.is_dir() and left != self._new:
+                shutil.rmtree(left, ignore_errors=True)
+            elif left.is_file():
+                left.unlink()
+
+    def _add_row(self, row: Row) -> None:
+        path = self.path / "scores.csv"
+        with path.open("a+b") as file:
+            columns = _columns(file) or list(row)
+            if set(columns) != set(row):
+                raise StoreError(f"{path} has columns {columns}, not {list(row)}; remove it to make the run anew")
+            text = io.StringIO()
+            table = csv.DictWriter(text, columns, lineterminator="\n")
+            if file.tell() == 0:
+                table.writeheader()
+            table.writerow(row)
+            file.write(text.getvalue().encode())
+
+    def _write_spec(self, spec: Mapping[str, Any]) -> None:
         known = self.spec["n"] if (self.path / "spec.yaml").exists() else 0
         self._write("spec.yaml", yaml.safe_dump({**spec, "n": max(known, spec["n"])}, sort_keys=False))
+
+    def _prepare(self, spec: Mapping[str, Any], provenance: Mapping[str, Any], suffixes: Sequence[str]) -> None:
+        self._write_spec(spec)
         if not (self.path / "provenance.json").exists():
             self._write("provenance.json", json.dumps(dict(provenance), indent=2) + "\n")
         self._forget_unfinished(suffixes)
 
-    def _check_same(self, spec: Mapping[str, Any], provenance: Mapping[str, Any]) -> None:
+    def _check_same(self, spec: Mapping[str, Any], provenance: Mapping[str, Any] | None) -> None:
         if not (self.path / "spec.yaml").is_file():
             raise StoreError(f"{self.path} is not empty and not a run; give a folder that is new, empty or a run's")
         theirs, ours = self.spec, dict(spec)
-        if (self.path / "provenance.json").exists():
+        if provenance is not None and (self.path / "provenance.json").exists():
             theirs, ours = theirs | {"weights": _weights(self.provenance)}, ours | {"weights": _weights(provenance)}
         for key in sorted(theirs.keys() | ours.keys()):
             if theirs.get(key) != ours.get(key) and key not in _FREE:
@@ -286,7 +351,7 @@ class Run:
         return found
 
     def _forget_unfinished(self, suffixes: Sequence[str]) -> None:
-        """Rewrite `scores.csv` without rows that are torn, twice there, or lack a file of their design."""
+        """Rewrite `scores.csv` sorted, without rows that are torn, twice there, or lack a file of their design."""
         path = self.path / "scores.csv"
         if not path.exists():
             return
@@ -312,55 +377,20 @@ class Run:
         temporary.replace(self.path / name)
 
 
-def locked(file: IO[bytes]) -> bool:
-    """Take the lock of an open file, for as long as it is open here or in a child; False where another has it."""
-    for _ in range(10):  # one who only looks, as `_is_locked` does, has it for a moment
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except BlockingIOError:
-            time.sleep(0.02)
-    return False
+def _put(content: bytes, path: Path) -> None:
+    path.write_bytes(content)
 
 
-def _is_locked(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
-    except BlockingIOError:
-        return True
-    return False
-
-
-def _lines(path: Path, most: int | None = None) -> list[dict[str, Any]]:
-    """The tables in a file of JSON lines, at most its last `most` bytes; what is torn is left out."""
-    try:
-        with path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - (most or size)))
-            lines = file.read().splitlines()
-    except OSError:
-        return []
-    return [table for line in lines if isinstance(table := _table(line), dict)]
-
-
-def _table(line: bytes) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-
-
-def home() -> Path:
-    """Where runs are kept unless told otherwise: `FORESHAPE_HOME`, else `./var`."""
-    return Path(os.environ.get("FORESHAPE_HOME", "var"))
-
-
-def runs_folder() -> Path:
-    """Where the runs are that were not given a place of their own."""
-    return home() / "runs"
+def _columns(file: IO[bytes]) -> list[str]:
+    """The names of the columns, with the file at its end; a row that is torn there is cut off."""
+    file.seek(0)
+    columns = next(csv.reader([file.readline().decode()]), [])
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - LATELY))
+    tail = file.read()
+    if not tail.endswith(b"\n"):
+        file.truncate(size - len(tail) + tail.rfind(b"\n") + 1)
+    return columns if file.seek(0, os.SEEK_END) else []
 
 
 def _weights(provenance: Mapping[str, Any]) -> Any:

@@ -1,0 +1,121 @@
+"""What the command line says and does about runs: list them, act on one, make the index anew, find the best designs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from app import worker
+from app.spec import RunSpec, SpecError, from_plain
+from app.ui import jobs
+from data.errors import InputError
+from data.store import Run
+from data.store.database import Database
+from data.store.index import best, reindex
+from data.store.queue import Queue
+
+MOST_BEST = 20
+"""Designs that `runs best` names."""
+
+
+def listed() -> dict[str, Any]:
+    """Every run of the home and of the queue: state, designs, and what its workers say."""
+    standings = {one.name: one for one in Queue().standings()}
+    runs = {worker.name_of(run): run for run in jobs.runs()} | {
+        name: Run(one.folder) for name, one in standings.items() if (one.folder / "spec.yaml").is_file()
+    }
+    found: list[dict[str, Any]] = []
+    for name, run in runs.items():
+        try:
+            status = jobs.status(run)
+        except InputError as error:
+            found.append({"run": name, "state": "damaged", "message": str(error)})
+            continue
+        workers = standings[name].progress if name in standings else {}
+        entry = {"run": name, "state": status.state, "designs": status.kept, "n": status.n, "left": status.left}
+        found.append(entry | {"message": status.message, "workers": dict(workers)})
+    return {"runs": found}
+
+
+def as_text(found: Mapping[str, Any]) -> str:
+    """The list for people: a line a run, and one for each of its workers."""
+    lines = []
+    for entry in found["runs"]:
+        lines.append(f"{entry['state']:<9} {entry.get('designs', '?')}/{entry.get('n', '?')}  {entry['run']}")
+        lines += [f"          {entry['message']}"] * bool(entry.get("message"))
+        for name, said in entry.get("workers", {}).items():
+            left = f", {said['left']} s left" if said.get("left") is not None else ""
+            lines.append(
+                f"          {name}: {said.get('what', 'loading')} {said.get('step')}/{said.get('steps')}{left}"
+            )
+    return "\n".join(lines) or "no runs; `foreshape generate` or `foreshape submit` makes one"
+
+
+def act(action: str, name: str) -> str:
+    """Do one thing to one run; returns what was done, in words. Raises `InputError`."""
+    if action not in ACTIONS:
+        raise SpecError(f"no action {action!r:.100} of runs; there are list, best, {', '.join(ACTIONS)}")
+    run = Run.find(name)
+    shards = ACTIONS[action](Queue(), run)
+    return f"{action}: {shards} shards of {run.path}"
+
+
+def top(reward: str) -> str:
+    """The designs that score highest by a reward over all indexed runs, a line each."""
+    return "\n".join(f"{value:.6g}  {run}  {design}" for run, design, value in best(Database(), reward, MOST_BEST))
+
+
+def reindexed() -> str:
+    """Make the index of all runs of the home anew; returns what was done, a line a run."""
+    database, lines = Database(), []
+    for run in jobs.runs():
+        try:
+            lines.append(f"{reindex(database, worker.name_of(run), run)} designs  {run.path}")
+        except InputError as error:
+            lines.append(f"left out  {run.path}: {error}")
+    return "\n".join(lines) or "no runs"
+
+
+def _cancel(queue: Queue, run: Run) -> int:
+    if run.in_use():
+        run.cancel()
+    count = queue.cancel(worker.name_of(run))
+    if count:
+        run.event("cancelled")
+    return count
+
+
+def _pause(queue: Queue, run: Run) -> int:
+    count = queue.pause(worker.name_of(run))
+    if count:
+        run.event("paused")
+    return count
+
+
+def _resume(queue: Queue, run: Run) -> int:
+    count = queue.resume(worker.name_of(run))
+    if count:
+        run.event("submitted")
+    return count
+
+
+def _retry(queue: Queue, run: Run) -> int:
+    run.withdraw_cancel()
+    worker.enlist(from_plain(RunSpec, run.spec), run.path, queue)
+    count = queue.retry(worker.name_of(run))
+    run.event("submitted")
+    standing = queue.standing(worker.name_of(run))
+    return max(count, sum(standing.counts.values()) - standing.counts.get("done", 0) if standing else 0)
+
+
+def _first(queue: Queue, run: Run) -> int:
+    return queue.first(worker.name_of(run))
+
+
+ACTIONS: dict[str, Callable[[Queue, Run], int]] = {
+    "cancel": _cancel,
+    "pause": _pause,
+    "resume": _resume,
+    "retry": _retry,
+    "first": _first,
+}
