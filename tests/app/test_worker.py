@@ -293,7 +293,9 @@ def test_bad_exports_are_one_line(
     assert len(list((tmp_path / "FULL").iterdir())) == 1
 
 
-@pytest.mark.parametrize("words", [["ui", "--port", "many"], ["ui", "--port", "-1"], ["worker"], ["worker", "none"]])
+@pytest.mark.parametrize(
+    "words", [["ui", "--port", "many"], ["ui", "--port", "-1"], ["worker", "none"], ["worker", "--device", "tpu"]]
+)
 def test_bad_words_are_one_line(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(words) == 2
     assert capsys.readouterr().err.count("\n") == 1
