@@ -16,12 +16,14 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.spec import RunSpec, from_plain
 from data.errors import InputError
 from data.store import BusyError, Cancelled, Run, StoreError, home, locked, runs_folder
+from data.store.presence import present
 from data.store.queue import CANCELLED, DONE, FAILED, PARTIAL, PAUSED, QUEUED, RUNNING, Queue, Shard, Watch
 
 if TYPE_CHECKING:
@@ -29,9 +31,11 @@ if TYPE_CHECKING:
 
 LOOK_EVERY = 0.2
 """Seconds between two looks at whether there is something to do, or the run was cancelled."""
-BEAT_EVERY = 1.0
+BEAT_EVERY = 2.0
 """Seconds between two beats of a shard."""
-PATIENCE = 20.0
+WATCH_EVERY = 5
+"""Beats between two looks at those of the others."""
+PATIENCE = 30.0
 """Seconds without a beat after which a worker counts as gone."""
 SHARD = 32
 """Designs of a shard, at least."""
@@ -102,15 +106,16 @@ class Worker:
 
         Raises what broke a shard of the run that was named; otherwise goes on with other shards.
         """
-        while True:
-            shard = self.queue.claim(self.name, run)
-            if shard is not None:
-                self._attempt(shard, run is not None)
-            elif drain and not self._waits(run):
-                return
-            else:
-                self.watch.look()
-                time.sleep(LOOK_EVERY)
+        with present(self.name):
+            while True:
+                shard = self.queue.claim(self.name, run)
+                if shard is not None:
+                    self._attempt(shard, run is not None)
+                elif drain and not self._waits(run):
+                    return
+                else:
+                    self.watch.look()
+                    time.sleep(LOOK_EVERY)
 
     def _waits(self, run: str | None) -> bool:
         standings = (one for one in self.queue.standings() if run in (None, one.name))
@@ -189,10 +194,13 @@ class Heart(threading.Thread):
 
     def run(self) -> None:
         """Beat until the shard is made."""
-        while not self.ended.wait(BEAT_EVERY):
+        for beats in count(1):
+            if self.ended.wait(BEAT_EVERY):
+                return
             try:
                 self.unwanted = self.unwanted or not self.queue.beat(self.shard, self.progress)
-                self.watch.look()
+                if beats % WATCH_EVERY == 0:
+                    self.watch.look()
             except StoreError:  # the store is away for a moment; who has lost the shard meanwhile hears it later
                 continue
 

@@ -93,8 +93,19 @@ class Database:
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """A transaction that may write; raises `StoreError` where the database cannot be used."""
+        with self._begun(self.engine) as connection:
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that only reads, and so waits for nobody; raises `StoreError` like the other."""
+        with self._begun(self.engine.execution_options(reading=True)) as connection:
+            yield connection
+
+    @contextmanager
+    def _begun(self, engine: Engine) -> Iterator[Connection]:
         try:
-            with self.engine.begin() as connection:
+            with engine.begin() as connection:
                 yield connection
         except DBAPIError as error:
             raise _refusal(self.url, error) from error
@@ -148,7 +159,8 @@ def _prepare(connection: Any, _: Any) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE")  # a reader that turns writer could be refused at once
+    reads = connection.get_execution_options().get("reading", False)
+    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")  # a reader that turns writer could be refused
 
 
 def _refusal(url: str, error: Exception) -> StoreError:

@@ -45,7 +45,7 @@ def best(database: Database, reward: str, most: int) -> list[tuple[str, int, flo
     else:
         asked = select(SCORES.c.run, SCORES.c.design, SCORES.c.value).where(SCORES.c.name == reward)
         asked = asked.order_by(SCORES.c.value.desc())
-    with database.transaction() as connection:
+    with database.reading() as connection:
         return [(run, design, value) for run, design, value in connection.execute(asked.limit(most))]
 
 

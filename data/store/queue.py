@@ -1,8 +1,8 @@
 """Who makes which designs: runs in shards (ranges of designs), claimed by workers one after another.
 
 A worker has a shard for as long as its beats, which count up, arrive; no clock is read. Whoever sees the beat of a
-shard stand still for long enough, by a stopwatch of its own, gives the shard to others. That a shard may so be made
-twice does no harm: design i is the same whoever makes it, and its row is kept once.
+shard stand still for long enough, by a stopwatch of its own, or its worker dead, gives the shard to others. That a
+shard may so be made twice does no harm: design i is the same whoever makes it, and its row is kept once.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
+from data.store import presence
 from data.store.database import RUNS, SHARDS, Database
 from data.store.folder import StoreError
 
@@ -146,7 +147,7 @@ class Queue:
         counts = select(SHARDS.c.run, SHARDS.c.state, func.count()).group_by(SHARDS.c.run, SHARDS.c.state)
         said = select(SHARDS.c.run, SHARDS.c.worker, SHARDS.c.progress).where(SHARDS.c.progress.is_not(None))
         told = select(SHARDS.c.run, func.max(SHARDS.c.message)).group_by(SHARDS.c.run)
-        with self.database.transaction() as connection:
+        with self.database.reading() as connection:
             table = connection.execute(runs).all()
             by_state, by_worker = connection.execute(counts).all(), connection.execute(said).all()
             messages = {run: message for run, message in connection.execute(told).all()}  # noqa: C416 -- rows are no pairs to mypy
@@ -169,7 +170,7 @@ class Queue:
     def beats(self) -> dict[tuple[str, int, str], int]:
         """The beat of each shard that is being made, by run, first design and worker."""
         asked = select(SHARDS.c.run, SHARDS.c.first, SHARDS.c.worker, SHARDS.c.beat).where(SHARDS.c.state == RUNNING)
-        with self.database.transaction() as connection:
+        with self.database.reading() as connection:
             return {(run, first, worker): beat for run, first, worker, beat in connection.execute(asked)}
 
     def give_up(self, run: str, first: int, worker: str, beat: int) -> bool:
@@ -190,7 +191,7 @@ class Queue:
 
 @dataclass
 class Watch:
-    """One who looks at the beats of all shards, and gives up those that stand still."""
+    """One who looks at the beats of all shards, and gives up those that stand still or whose worker is dead."""
 
     queue: Queue
     patience: float
@@ -203,8 +204,13 @@ class Watch:
         now, beats = self.clock(), self.queue.beats()
         same = {key: seen for key, seen in self._seen.items() if beats.get(key) == seen[0]}
         self._seen = {key: same.get(key, (beat, now)) for key, beat in beats.items()}
-        still = [(key, beat) for key, (beat, since) in self._seen.items() if now - since >= self.patience]
-        return sum(self.queue.give_up(*key, beat) for key, beat in still)
+        dead = {worker for worker in {worker for _, _, worker in beats} if presence.vanished(worker)}
+        gone = [
+            (key, beat) for key, (beat, since) in self._seen.items() if now - since >= self.patience or key[2] in dead
+        ]
+        given = sum(self.queue.give_up(*key, beat) for key, beat in gone)
+        presence.sweep({worker for _, _, worker in beats} - dead)
+        return given
 
 
 def _settle(connection: Connection, run: str, done: Collection[int]) -> None:

@@ -237,7 +237,7 @@ def test_what_the_worker_refuses_is_shown(home: Path, monkeypatch: pytest.Monkey
         ([("finished", {"seconds": 1})], "done", []),
         ([("cancelled", {})], "cancelled", ["Resume"]),
         ([("failed", {"message": "no *luck*"})], "failed", ["Resume"]),
-        ([("progress", {"done": 0, "batch": 4, "steps": 1, "total": 2})], "lost", ["Resume"]),
+        ([("started", {"n": 4, "missing": 4})], "lost", ["Resume"]),
     ],
 )
 def test_each_state_has_its_words_and_buttons(

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import inspect, select, text
 
-from data.store import StoreError
+from data.store import StoreError, presence
 from data.store.database import METADATA, SHARDS, Database, _engine
 from data.store.queue import MOST_LOSSES, Queue, Watch
 from tests.postgres import server
@@ -214,3 +214,18 @@ def test_processes_share_the_shards(queue: Queue, tmp_path: Path) -> None:
     assert [worker.returncode for worker in workers] == [0] * 3
     assert sorted(claimed) == list(range(120))
     assert set(states(queue)) == {"done"}
+
+
+def test_a_worker_of_this_machine_that_is_dead_is_not_waited_for(queue: Queue, tmp_path: Path) -> None:
+    """Its file is here and nobody holds it; a worker of another machine has none, and only its beats tell."""
+    queue.submit("a", tmp_path, 3, (), 1)
+    watch = Watch(queue, 1000)
+    with presence.present("alive"):
+        for name in ("alive", "dead", "elsewhere"):
+            assert queue.claim(name)
+        (tmp_path / "workers" / "dead").touch()
+        assert watch.look() == 1
+        assert {worker for _, _, worker in queue.beats()} == {"alive", "elsewhere"}
+        watch.look()
+        assert [path.name for path in (tmp_path / "workers").iterdir()] == ["alive"]
+    assert not presence.vanished("alive")
