@@ -156,10 +156,10 @@ class Worker:
 
         spec = from_plain(RunSpec, Run(shard.folder).spec | {"out": str(shard.folder)})
         with Heart(self.queue, shard, self.watch) as heart:
-            ready = self._ready(spec)
+            ready = self.ready(spec)
             service.make(ready, spec, range(shard.first, shard.stop), heart.hear, shared=True)
 
-    def _ready(self, spec: RunSpec) -> Prepared:
+    def ready(self, spec: RunSpec) -> Prepared:
         """What a run needs, from before where another run needed the same."""
         from app import cells, service
 

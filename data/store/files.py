@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import IO, Any
 
 
-def locked(file: IO[bytes], shared: bool = False) -> bool:
+def locked(file: IO[bytes], shared: bool = False, tries: int = 10) -> bool:
     """Take the lock of an open file, for as long as it is open here or in a child; False where another has it.
 
-    Those who take it `shared` have it together.
+    Those who take it `shared` have it together. With one of several `tries`, a lock that the file has may be lost.
     """
-    for _ in range(10):  # one who only looks, as `is_locked` does, has it for a moment
+    for _ in range(tries):  # one who only looks, as `is_locked` does, has it for a moment
         try:
             fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
             return True

@@ -104,8 +104,6 @@ class Run:
             with run._alone():
                 run._prepare(spec, provenance, suffixes)
             run._new = Path(tempfile.mkdtemp(prefix=".new-", dir=path))
-            if not shared:
-                run._sweep()
         except BusyError:
             run.close()
             raise
@@ -280,10 +278,12 @@ class Run:
             self._write("report.html", report)
 
     def close(self) -> None:
-        """Let other processes write the run."""
+        """Let other processes write the run; whoever is the last removes what killed ones have left behind."""
         if self._new is not None:
             shutil.rmtree(self._new, ignore_errors=True)
         if self._lock is not None:
+            if locked(self._lock, tries=1):
+                self._sweep()
             self._lock.close()
 
     @contextmanager
@@ -296,10 +296,10 @@ class Run:
     def _sweep(self) -> None:
         """Remove what writers that were killed left behind; nobody else is here."""
         for left in (*self.path.glob(".new-*"), *self.path.glob(".*.[0-9]*")):
-            if left.is_dir() and left != self._new:
+            if left.is_dir():
                 shutil.rmtree(left, ignore_errors=True)
-            elif left.is_file():
-                left.unlink()
+            else:
+                left.unlink(missing_ok=True)
 
     def _add_row(self, row: Row) -> None:
         path = self.path / "scores.csv"
@@ -316,7 +316,9 @@ class Run:
 
     def _write_spec(self, spec: Mapping[str, Any]) -> None:
         known = self.spec["n"] if (self.path / "spec.yaml").exists() else 0
-        self._write("spec.yaml", yaml.safe_dump({**spec, "n": max(known, spec["n"])}, sort_keys=False))
+        if known >= spec["n"]:
+            return
+        self._write("spec.yaml", yaml.safe_dump(dict(spec), sort_keys=False))
 
     def _prepare(self, spec: Mapping[str, Any], provenance: Mapping[str, Any], suffixes: Sequence[str]) -> None:
         self._write_spec(spec)

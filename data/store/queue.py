@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, func, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from data.store import presence
@@ -140,6 +140,11 @@ class Queue:
             connection.execute(update(RUNS).where(RUNS.c.name == run).values(place=place - 1))
             moved = connection.execute(update(SHARDS).where(SHARDS.c.run == run).values(place=place - 1))
             return int(moved.rowcount)
+
+    def forget(self, run: str) -> None:
+        """Take a run out of the store, with its shards and what is indexed of it; its folder stays as it is."""
+        with self.database.transaction() as connection:
+            connection.execute(delete(RUNS).where(RUNS.c.name == run))
 
     def standings(self) -> list[Standing]:
         """Every run of the queue, in the order of their turn."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -104,7 +104,8 @@ def occurrences(bases: Tensor, motif: Motif) -> Tensor:
     return scan(bases, torch.from_numpy(motif.log_odds)) >= motif.threshold
 
 
-def hits(design: str) -> list[Hit]:
+@lru_cache(maxsize=1024)
+def hits(design: str) -> tuple[Hit, ...]:
     """Occurrences of the shipped motifs by place; where those of one motif overlap, only the best is kept."""
     bases = letters.one_hot(letters.codes([design], len(design)))
     kept: list[Hit] = []
@@ -115,7 +116,7 @@ def hits(design: str) -> list[Hit]:
             for strand, start in (scores >= motif.threshold).nonzero().tolist()
         ]
         kept += _best_apart(places)
-    return sorted(kept, key=lambda hit: (hit.start, hit.motif))
+    return tuple(sorted(kept, key=lambda hit: (hit.start, hit.motif)))
 
 
 def _best_apart(places: list[Hit]) -> list[Hit]:

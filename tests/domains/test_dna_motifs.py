@@ -92,7 +92,7 @@ def test_the_other_strand_has_the_mirrored_hits(sequence: str) -> None:
 def test_hits_of_one_motif_do_not_overlap_and_are_in_order() -> None:
     found = motifs.hits("GAGAGAGAGAGAGAGAGAGAGAGAGAGAGAGAGAGAGAGAGAGA" + "CGGTCACACTG" + "TATCGATA" * 4)
     assert {"Trl", "M1BP", "Dref"} <= {hit.motif for hit in found}
-    assert found == sorted(found, key=lambda hit: (hit.start, hit.motif))
+    assert list(found) == sorted(found, key=lambda hit: (hit.start, hit.motif))
     for a, b in itertools.combinations(found, 2):
         assert a.motif != b.motif or a.end <= b.start or b.end <= a.start
     assert all(math.isfinite(hit.score) and hit.score >= motifs.find(hit.motif).threshold for hit in found)
