@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from app import worker
@@ -11,8 +11,8 @@ from app.ui import jobs
 from data.errors import InputError
 from data.store import Run
 from data.store.database import Database
-from data.store.index import best, reindex
-from data.store.queue import Queue
+from data.store.index import best, refresh, reindex
+from data.store.queue import Queue, Standing
 
 MOST_BEST = 20
 """Designs that `runs best` names."""
@@ -21,11 +21,8 @@ MOST_BEST = 20
 def listed() -> dict[str, Any]:
     """Every run of the home and of the queue: state, designs, and what its workers say."""
     standings = {one.name: one for one in Queue().standings()}
-    runs = {worker.name_of(run): run for run in jobs.runs()} | {
-        name: Run(one.folder) for name, one in standings.items() if (one.folder / "spec.yaml").is_file()
-    }
     found: list[dict[str, Any]] = []
-    for name, run in runs.items():
+    for name, run in _everywhere(standings.values()).items():
         try:
             status = jobs.status(run)
         except InputError as error:
@@ -61,19 +58,44 @@ def act(action: str, name: str) -> str:
 
 
 def top(reward: str) -> str:
-    """The designs that score highest by a reward over all indexed runs, a line each."""
-    return "\n".join(f"{value:.6g}  {run}  {design}" for run, design, value in best(Database(), reward, MOST_BEST))
+    """The designs that score highest by a reward, or by `total`, over all runs of the home and the queue, a line each.
+
+    Raises `InputError` where no design has a score of this name.
+    """
+    database = Database()
+    for name, run in _everywhere(Queue(database).standings()).items():
+        try:
+            refresh(database, name, run)
+        except InputError:  # damaged, which `runs list` tells
+            continue
+    found = best(database, reward, MOST_BEST)
+    if not found:
+        raise SpecError(f"no design has a score {reward!r:.100}; give total, or a reward of a run that has designs")
+    return "\n".join(f"{value:.6g}  {run}  {design:06d}" for run, design, value in found)
 
 
 def reindexed() -> str:
-    """Make the index of all runs of the home anew; returns what was done, a line a run."""
+    """Make the index of all runs of the home and the queue anew, and forget runs whose folder is gone; what was done,
+    a line a run.
+    """
     database, lines = Database(), []
-    for run in jobs.runs():
+    queue = Queue(database)
+    for one in queue.standings():
+        if not (one.folder / "spec.yaml").exists():
+            queue.forget(one.name)
+            lines.append(f"forgotten  {one.folder}")
+    for name, run in _everywhere(queue.standings()).items():
         try:
-            lines.append(f"{reindex(database, worker.name_of(run), run)} designs  {run.path}")
+            lines.append(f"{reindex(database, name, run)} designs  {run.path}")
         except InputError as error:
             lines.append(f"left out  {run.path}: {error}")
     return "\n".join(lines) or "no runs"
+
+
+def _everywhere(standings: Iterable[Standing]) -> dict[str, Run]:
+    """The runs of the home, and those of the queue that are elsewhere, by name."""
+    queued = {one.name: Run(one.folder) for one in standings if (one.folder / "spec.yaml").is_file()}
+    return {worker.name_of(run): run for run in jobs.runs()} | queued
 
 
 def _cancel(queue: Queue, run: Run) -> int:

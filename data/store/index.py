@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, func, select
 
 from data.store.database import ARTIFACTS, DESIGNS, RUNS, SCORES, Database
 from data.store.folder import Run, StoreError
@@ -36,6 +36,14 @@ def reindex(database: Database, name: str, run: Run) -> int:
                 if values:
                     connection.execute(table.insert(), values)
     return len(rows)
+
+
+def refresh(database: Database, name: str, run: Run) -> None:
+    """Make the index of one run anew if designs came since; raises `StoreError` for a damaged folder."""
+    with database.reading() as connection:
+        known = connection.execute(select(func.count()).where(DESIGNS.c.run == name)).scalar_one()
+    if known != len(run.finished()):
+        reindex(database, name, run)
 
 
 def best(database: Database, reward: str, most: int) -> list[tuple[str, int, float]]:
