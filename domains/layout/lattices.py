@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from domains.layout.places import FALLING, RISING, Places
 from domains.layout.regions import SPAN, expanded
 
 NONE = np.zeros((0, 5), dtype=np.int64)
@@ -33,17 +34,15 @@ class Runs(NamedTuple):
     """The code of the square to the left or below."""
     after: np.ndarray
 
-    def chosen(self, which: np.ndarray) -> Runs:
-        """Some of them."""
-        return Runs(*(part[which] for part in self))
+    @property
+    def places(self) -> Places:
+        """Where they are."""
+        return Places(self.boxes, self.axis, self.length)
 
-
-class Gaps(NamedTuple):
-    """What is between two corners: boxes (n, 5), whether they are left below and right above, and the distance."""
-
-    boxes: np.ndarray
-    rising: np.ndarray
-    length: np.ndarray
+    def at_edge(self, sizes: np.ndarray) -> np.ndarray:
+        """(2, n): whether runs begin, and end, at the edge of windows of these sizes (n, 2)."""
+        n = np.arange(len(self.axis))
+        return np.stack([self.boxes[n, 1 + self.axis] == 0, self.boxes[n, 3 + self.axis] == sizes[n, self.axis]])
 
 
 class Facing(NamedTuple):
@@ -104,7 +103,7 @@ class Stack:
         long = np.concatenate([length[short], np.zeros(len(met), dtype=length.dtype)])
         return Runs(boxes, np.full(len(start), axis), long, codes[start], before[start], codes[end])
 
-    def gaps(self, wanted: Sequence[tuple[Diagonals, np.ndarray]]) -> Iterator[tuple[int, Gaps]]:
+    def gaps(self, wanted: Sequence[tuple[Diagonals, np.ndarray]]) -> Iterator[tuple[int, Places]]:
         """Pairs of corners closer than limits (planes,), for each way to face each other that is wanted; its number."""
         places, codes = self._bends()
         rows, columns = np.divmod(places, self.code.shape[1])
@@ -124,7 +123,7 @@ class Stack:
 
     def _between(
         self, low: tuple[np.ndarray, ...], high: tuple[np.ndarray, ...], rising: bool, between: int, limits: np.ndarray
-    ) -> Gaps:
+    ) -> Places:
         """Corners, given by row and column, with only squares of one code between them."""
         (ra, ca), (rb, cb) = low, high
         oa, ob = self.own[ra], self.own[rb]
@@ -137,7 +136,30 @@ class Stack:
         a, b = a[free], b[free]
         x0, x1 = np.minimum(xa[a], xb[b]), np.maximum(xa[a], xb[b])
         boxes = np.stack([self.planes[oa[a]], x0, ya[a], x1, yb[b]], 1).reshape(-1, 5)
-        return Gaps(boxes, np.full(len(a), rising), np.hypot(x1 - x0, yb[b] - ya[a]))
+        return Places(boxes, np.full(len(a), RISING if rising else FALLING), np.hypot(x1 - x0, yb[b] - ya[a]))
+
+
+    def areas(self) -> np.ndarray:
+        """What each of the planes (planes,) is covered of."""
+        wide, high = np.diff(self.xs, axis=1, append=0), np.diff(self.ys, append=0)
+        return np.bincount(self.own, ((self.code > 0) * wide[self.own]).sum(1) * high).astype(np.int64)
+
+
+def frames(boxes: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of the boxes (n, 5) of each label (n,): what frames them, (m, 5), and the area (m,) that they cover."""
+    order = np.argsort(label, kind="stable")
+    boxes, label = boxes[order], label[order]
+    begin = np.flatnonzero(np.diff(label, prepend=-1))
+    frame = np.concatenate(
+        [np.minimum.reduceat(boxes[:, :3], begin), np.maximum.reduceat(boxes[:, 3:], begin)], axis=1
+    )
+    area = (frame[:, 3:] - frame[:, 1:3]).prod(1)
+    counts = np.diff(begin, append=len(boxes))
+    several = np.repeat(counts > 1, counts)
+    number = np.repeat(np.arange(len(begin)), counts)
+    for stack in stacks(np.column_stack([number, boxes[:, 1:]])[several]):
+        area[stack.planes] = stack.areas()
+    return frame, area
 
 
 def stacks(first: np.ndarray, second: np.ndarray = NONE) -> Iterator[Stack]:

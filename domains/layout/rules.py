@@ -9,20 +9,16 @@ the edge, and a shape that meets it may have any area.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from domains.base import Violation
 from domains.layout import checks
 from domains.layout.cell import Cell
-from domains.layout.checks import Finding
-from domains.layout.technology import Area, Pair, Technology
+from domains.layout.technology import Area, Pair, Rule, Technology
 
-NAMES = (
-    "width", "space", "notch", "size", "area", "enclosure", "extension", "separation", "overlap",
-    "grid", "empty",
-)  # fmt: skip
+NAMES = (*checks.KINDS, "empty")
 _BATCH = 8192
 """Rectangles that are checked at once, about: their arrays are to stay in the cache."""
 _REMEDIES = {
@@ -38,10 +34,10 @@ _REMEDIES = {
     "grid": "round the corners",
 }
 _WHERE = {"enclosure": "inside", "extension": "beyond", "separation": "from", "overlap": "shared with"}
+_UNITS = {"size": "{:.0f} x {:.0f} nm", "area": "{:.0f} nm²"}
 
 
-@dataclass(frozen=True)
-class Marker:
+class Marker(NamedTuple):
     """A place x0 y0 x1 y1 in nm where a layer breaks a rule, which is one of `NAMES`, in words."""
 
     rule: str
@@ -105,28 +101,26 @@ def _in_words(cell: Cell, marker: Marker, shapes: np.ndarray) -> Violation:
 def _marked(
     technology: Technology, shapes: Sequence[np.ndarray], sizes: Sequence[tuple[int, int]]
 ) -> list[list[Marker]]:
+    batch = checks.Batch(technology, shapes, sizes)
     found: list[list[Marker]] = [[] for _ in shapes]
-    for finding in checks.Batch(technology, shapes, sizes).findings():
-        found[finding.cell].append(_marker(technology, finding))
-    return [sorted(own, key=lambda m: (m.layer, NAMES.index(m.rule), m.name, m.box)) for own in found]
+    for cell, number, box, measured in batch.findings():
+        layer, kind, limit = batch.limits[number]
+        told = _UNITS.get(kind, "{:.4g} nm").format(*measured) if measured[0] == measured[0] else "missed"
+        required = _required(technology, kind, limit, told)
+        found[cell].append(Marker(kind, layer, box, told, required, _REMEDIES[kind], limit.rule if limit else "grid"))
+    return found
 
 
-def _marker(technology: Technology, finding: Finding) -> Marker:
-    """A finding in words."""
-    measured, limit = finding.measured, finding.limit
-    told = "missed" if measured is None else f"{measured:.4g} nm" if isinstance(measured, float | int) else ""
-    if isinstance(measured, tuple):
-        told = f"{measured[0]} x {measured[1]} nm"
+def _required(technology: Technology, kind: str, limit: Rule | Area | Pair | None, told: str) -> str:
+    """What a rule asks for, in words."""
+    if limit is None:
+        return f"multiples of {technology.grid} nm"
     if isinstance(limit, Area):
-        told, required = f"{measured} nm²", f"at least {limit.nm2} nm²"
+        least = f"at least {limit.nm2} nm²"
     elif isinstance(limit, Pair):
         names = " or ".join(technology.layers[number].name for number in limit.to)
-        least = "wholly" if measured is None else f"at least {limit.nm} nm"
-        required = f"{least} {_WHERE[limit.check]} {names}"
-    elif limit is None:
-        required = f"multiples of {technology.grid} nm"
+        least = "wholly" if told == "missed" else f"at least {limit.nm} nm"
+        least += f" {_WHERE[kind]} {names}"
     else:
-        required = f"exactly {limit.nm} x {limit.nm} nm" if finding.kind == "size" else f"at least {limit.nm} nm"
-    name = limit.rule if limit else "grid"
-    required += f" ({name})" if limit else ""
-    return Marker(finding.kind, finding.layer, finding.box, told, required, _REMEDIES[finding.kind], name)
+        least = f"exactly {limit.nm} x {limit.nm} nm" if kind == "size" else f"at least {limit.nm} nm"
+    return f"{least} ({limit.rule})"
