@@ -7,6 +7,7 @@ A plane is one rule in one cell. Its rectangles `of` and `to` are those of the r
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 
@@ -29,7 +30,7 @@ def broken(pairs: Sequence[Pair], boxes: np.ndarray, layer: np.ndarray, sizes: n
     """
     check = np.array([CHECKS.index(pair.check) for pair in pairs])
     nm = np.array([pair.nm for pair in pairs])
-    first, second = _suspects(pairs, check, nm, boxes, layer, sizes)
+    first, second = _suspects(pairs, boxes, layer, sizes)
     margins = nm * ((check == _ENCLOSURE) | (check == _EXTENSION))
     apart, whole, shared = nm * (check == _SEPARATION), _ALL * (check == _ENCLOSURE), nm * (check == _OVERLAP)
     limits = np.tile(np.stack([apart, margins, whole, shared]), len(sizes))
@@ -45,51 +46,84 @@ def broken(pairs: Sequence[Pair], boxes: np.ndarray, layer: np.ndarray, sizes: n
 
 
 def _suspects(
-    pairs: Sequence[Pair], check: np.ndarray, nm: np.ndarray, boxes: np.ndarray, layer: np.ndarray, sizes: np.ndarray
+    pairs: Sequence[Pair], boxes: np.ndarray, layer: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The rectangles of both kinds, (n, 5) and (m, 5), that a rule may find fault with, and those around them."""
-    of, to, on = (_planes([getattr(pair, side) for pair in pairs], boxes, layer) for side in ("of", "to", "on"))
-    kept = np.array([not pair.on for pair in pairs])[of[:, 0] % len(pairs)]
-    kept[regions.nearby(of, on, -1)[0]] = True
-    of = of[kept]
-    number = of[:, 0] % len(pairs)
-    a, b = regions.nearby(of, to, nm[number])
-    kind, inside = check[number], check[number] == _ENCLOSURE
-    fault = _may_break(kind[a], nm[number[a]], of[a], to[b])
-    bad_of, bad_to = np.zeros(len(of), dtype=bool), np.zeros(len(to), dtype=bool)
-    bad_of[a[fault]] = bad_to[b[fault]] = True
-    held = _holds(of[a], to[b], nm[number[a]], sizes[of[a, 0] // len(pairs)])
-    bad_of[inside] = True
-    bad_of[a[inside[a] & held]] = False
-    near_of, near_to = bad_of.copy(), bad_to
-    near_of[a[bad_to[b]]] = True
-    near_to[b[bad_of[a]]] = True
-    outer = check[to[:, 0] % len(pairs)] == _ENCLOSURE
-    first = np.concatenate([of[near_of & ~inside], to[near_to & outer]])
-    return first, np.concatenate([of[near_of & inside], to[near_to & ~outer]])
+    """The boxes of the first and the second kind, (n, 5) and (m, 5), that rules may be broken at, and those around."""
+    near = _Near(pairs, boxes, layer)
+    kinds = [lattices.NONE], [lattices.NONE]
+    for number, pair in enumerate(pairs):
+        a, b = near.both(pair.of, pair.to)
+        if pair.on:
+            c, d = near.both(pair.of, pair.on)
+            chosen = np.zeros(len(boxes), dtype=bool)
+            chosen[c[(_gaps(boxes[c], boxes[d]) < 0).all(1)]] = True
+            a, b = a[chosen[a]], b[chosen[a]]
+        else:
+            chosen = np.isin(layer, pair.of)
+        of, to = np.zeros((2, len(boxes)), dtype=bool)
+        if pair.check == "enclosure":
+            of = chosen
+            of[a[_holds(pair.nm, boxes[a], boxes[b], sizes[boxes[a, 0]])]] = False
+        else:
+            bad = _may_break(pair, boxes[a], boxes[b])
+            of[a[bad]] = to[b[bad]] = True
+            of[a[to[b]]] = True
+        to[b[of[a]]] = True
+        for which, kind in zip((to, of) if pair.check == "enclosure" else (of, to), kinds, strict=True):
+            kind.append(np.column_stack([boxes[which, 0] * len(pairs) + number, boxes[which, 1:]]))
+    return np.concatenate(kinds[0]), np.concatenate(kinds[1])
 
 
-def _planes(sides: Sequence[tuple[int, ...]], boxes: np.ndarray, layer: np.ndarray) -> np.ndarray:
-    """The boxes (n, 5) on the layers of each rule, on its planes."""
-    layers = np.arange(layer.max(initial=0) + 1)
-    pair, row = np.nonzero(np.array([np.isin(layers, own) for own in sides])[:, layer])
-    return np.column_stack([boxes[row, 0] * len(sides) + pair, boxes[row, 1:]])
+class _Near:
+    """Which boxes of two layers are as near each other, on both axes, as any rule between the layers is about."""
+
+    def __init__(self, pairs: Sequence[Pair], boxes: np.ndarray, layer: np.ndarray) -> None:
+        reach: dict[tuple[int, int], int] = {}
+        for pair in pairs:
+            for one, other in product(pair.of, pair.to + pair.on):
+                reach[one, other] = reach[other, one] = max(pair.nm, reach.get((one, other), 0))
+        layers = np.arange(max(max(both) for both in reach) + 1)
+        wide = [(boxes[layer == k, 3] - boxes[layer == k, 1]).max(initial=0) for k in layers]
+        both = [key for key in reach if (wide[key[0]], key[0]) >= (wide[key[1]], key[1])]  # a search by narrow ones
+        (k, row), (_, others) = sides = [np.nonzero(np.equal.outer(side, layer)) for side in zip(*both, strict=True)]
+        some, near = (np.column_stack([boxes[r, 0] * len(both) + i, boxes[r, 1:]]) for i, r in sides)
+        a, b = regions.nearby(some, near, np.array([reach[key] for key in both])[k])
+        ends = np.searchsorted(k[a], np.arange(len(both) + 1))
+        self._found = {}
+        for (one, other), begin, end in zip(both, ends[:-1], ends[1:], strict=True):
+            pair_of = row[a[begin:end]], others[b[begin:end]]
+            self._found[one, other], self._found[other, one] = pair_of, pair_of[::-1]
+
+    def both(self, some: tuple[int, ...], others: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers of the boxes, (k,) on one of some layers and (k,) on one of others."""
+        found = [self._found[key] for key in product(some, others)]
+        return np.concatenate([a for a, _ in found]), np.concatenate([b for _, b in found])
 
 
-def _holds(of: np.ndarray, to: np.ndarray, nm: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+def _holds(nm: int, of: np.ndarray, to: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Whether each of the boxes `of` lies in that of `to`, far enough from its sides or those of the window."""
-    low = to[:, 1:3] <= np.maximum(of[:, 1:3] - nm[:, None], 0)
-    held: np.ndarray = (low & (to[:, 3:] >= np.minimum(of[:, 3:] + nm[:, None], sizes))).all(1)
+    low = to[:, 1:3] <= np.maximum(of[:, 1:3] - nm, 0)
+    held: np.ndarray = (low & (to[:, 3:] >= np.minimum(of[:, 3:] + nm, sizes))).all(1)
     return held
 
 
-def _may_break(check: np.ndarray, nm: np.ndarray, of: np.ndarray, to: np.ndarray) -> np.ndarray:
+def _may_break(pair: Pair, of: np.ndarray, to: np.ndarray) -> np.ndarray:
     """Whether boxes near each other have sides or corners that break a rule where nothing else is around."""
-    behind = np.concatenate([to[:, 1:3] - of[:, 1:3], of[:, 3:] - to[:, 3:]], axis=1)
-    short = ((behind >= 0) & (behind < nm[:, None])).any(1)
-    gap = np.maximum(to[:, 1:3] - of[:, 3:], of[:, 1:3] - to[:, 3:])
-    close = (gap.max(1) >= 0) & ((np.maximum(gap, 0) ** 2).sum(1) < nm**2)
-    return np.choose(check, [np.zeros_like(short), short, np.ones_like(short), close])
+    if pair.check == "overlap":
+        return np.ones(len(of), dtype=bool)
+    gaps = _gaps(of, to)
+    apart = np.maximum(gaps, 0)
+    if pair.check == "separation":
+        return (gaps.max(1) >= 0) & ((apart**2).sum(1) < pair.nm**2)
+    behind = np.stack([to[:, 1:3] - of[:, 1:3], of[:, 3:] - to[:, 3:]])
+    short: np.ndarray = ((behind >= 0) & (behind**2 + apart[:, ::-1] ** 2 < pair.nm**2)).any((0, 2))
+    return short
+
+
+def _gaps(some: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """How far apart boxes are, by axis (n, 2); below 0 where they overlap."""
+    gaps: np.ndarray = np.maximum(others[:, 1:3] - some[:, 3:], some[:, 1:3] - others[:, 3:])
+    return gaps
 
 
 def _broken(runs: Runs, check: np.ndarray, nm: np.ndarray, sizes: np.ndarray) -> Places:
