@@ -107,12 +107,14 @@ class Stack:
         """Pairs of corners closer than limits (planes,), for each way to face each other that is wanted; its number."""
         places, codes = self._bends()
         rows, columns = np.divmod(places, self.code.shape[1])
+        planes = self.planes[self.own[rows]]
         for number, (diagonals, limits) in enumerate(wanted):
-            least = limits[self.planes[self.own[rows]]]
+            some = np.flatnonzero(limits[planes])
             for rising, (low, high, between) in zip((True, False), diagonals, strict=True):
-                a, b = np.flatnonzero(low[codes] & (least > 0)), np.flatnonzero(high[codes] & (least > 0))
+                a, b = some[low[codes[some]]], some[high[codes[some]]]
                 if len(a) and len(b):
-                    yield number, self._between((rows[a], columns[a]), (rows[b], columns[b]), rising, between, least[a])
+                    least = limits[planes[a]]
+                    yield number, self._between((rows[a], columns[a]), (rows[b], columns[b]), rising, between, least)
 
     def _bends(self) -> tuple[np.ndarray, np.ndarray]:
         """Places in the flat array whose lower left point is a corner, and the codes around it in one number."""

@@ -16,7 +16,8 @@ import numpy as np
 from domains.base import Violation
 from domains.layout import checks
 from domains.layout.cell import Cell
-from domains.layout.technology import Area, Pair, Rule, Technology
+from domains.layout.checks import Limit
+from domains.layout.technology import Area, Pair, Technology
 
 NAMES = (*checks.KINDS, "empty")
 _BATCH = 8192
@@ -102,25 +103,26 @@ def _marked(
     technology: Technology, shapes: Sequence[np.ndarray], sizes: Sequence[tuple[int, int]]
 ) -> list[list[Marker]]:
     batch = checks.Batch(technology, shapes, sizes)
+    words = [_words(technology, limit) for limit in batch.limits]
     found: list[list[Marker]] = [[] for _ in shapes]
     for cell, number, box, measured in batch.findings():
-        layer, kind, limit = batch.limits[number]
-        told = _UNITS.get(kind, "{:.4g} nm").format(*measured) if measured[0] == measured[0] else "missed"
-        required = _required(technology, kind, limit, told)
-        found[cell].append(Marker(kind, layer, box, told, required, _REMEDIES[kind], limit.rule if limit else "grid"))
+        rule, layer, unit, least, most, name = words[number]
+        missed = measured[0] != measured[0]
+        told, required = ("missed", most) if missed else (unit.format(*measured), least)
+        found[cell].append(Marker(rule, layer, box, told, required, _REMEDIES[rule], name))
     return found
 
 
-def _required(technology: Technology, kind: str, limit: Rule | Area | Pair | None, told: str) -> str:
-    """What a rule asks for, in words."""
-    if limit is None:
-        return f"multiples of {technology.grid} nm"
-    if isinstance(limit, Area):
-        least = f"at least {limit.nm2} nm²"
-    elif isinstance(limit, Pair):
-        names = " or ".join(technology.layers[number].name for number in limit.to)
-        least = "wholly" if told == "missed" else f"at least {limit.nm} nm"
-        least += f" {_WHERE[kind]} {names}"
-    else:
-        least = f"exactly {limit.nm} x {limit.nm} nm" if kind == "size" else f"at least {limit.nm} nm"
-    return f"{least} ({limit.rule})"
+def _words(technology: Technology, limit: Limit) -> tuple[str, int, str, str, str, str]:
+    """What markers of a rule say: its kind and layer, how it is measured, what it asks for, also of all, its name."""
+    layer, kind, rule = limit
+    if rule is None:
+        return kind, layer, "", "", f"multiples of {technology.grid} nm", "grid"
+    least = f"at least {rule.nm2} nm²" if isinstance(rule, Area) else f"at least {rule.nm} nm"
+    if kind == "size":
+        least = least.replace("at least", "exactly").replace(" nm", f" x {rule.nm} nm")
+    where = ""
+    if isinstance(rule, Pair):
+        where = f" {_WHERE[kind]} {' or '.join(technology.layers[number].name for number in rule.to)}"
+    told = f"{where} ({rule.rule})"
+    return kind, layer, _UNITS.get(kind, "{:.4g} nm"), least + told, "wholly" + told, rule.rule
