@@ -196,13 +196,14 @@ def _stack(boxes: np.ndarray, kinds: np.ndarray, columns: int) -> Stack:
     xs = np.zeros((len(x.planes), columns), dtype=np.int64)
     xs[np.repeat(np.arange(len(x.planes)), x.counts), ranks] = x.places
     code = np.zeros((len(own), columns), dtype=np.uint8)
-    places = np.concatenate([y.at + 2, x.at - x.begin[x.own, None]], 1)
+    rows, ends = y.at + 2, x.at - x.begin[x.own, None]
+    code = np.zeros(len(own) * columns, dtype=np.uint8)
     for kind in (FIRST, SECOND):
-        layer = np.zeros(code.shape, dtype=bool)
-        for r0, r1, c0, c1 in _rows(places[kinds == kind]):
-            layer[r0:r1, c0:c1] = True
-        code |= layer.view(np.uint8) * np.uint8(kind)
-    return Stack(code, own, x.planes, xs, ys)
+        which = kinds == kind
+        box, row = expanded(*rows[which].T)
+        begin, end = ends[which][box].T + row * columns
+        code[expanded(begin, end)[1]] |= kind
+    return Stack(code.reshape(-1, columns), own, x.planes, xs, ys)
 
 
 def _rows(array: np.ndarray) -> Iterator[tuple[int, ...]]:
