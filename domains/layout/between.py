@@ -49,17 +49,15 @@ def _suspects(
     pairs: Sequence[Pair], boxes: np.ndarray, layer: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The boxes of the first and the second kind, (n, 5) and (m, 5), that rules may be broken at, and those around."""
-    near = _Near(pairs, boxes, layer)
-    kinds = [lattices.NONE], [lattices.NONE]
-    for number, pair in enumerate(pairs):
+    near, found = _Near(pairs, boxes, layer), ([], [])
+    for pair in pairs:
         a, b = near.both(pair.of, pair.to)
+        chosen = np.isin(np.arange(layer.max(initial=0) + 1), pair.of)[layer]
         if pair.on:
             c, d = near.both(pair.of, pair.on)
-            chosen = np.zeros(len(boxes), dtype=bool)
+            chosen[:] = False
             chosen[c[(_gaps(boxes[c], boxes[d]) < 0).all(1)]] = True
             a, b = a[chosen[a]], b[chosen[a]]
-        else:
-            chosen = np.isin(layer, pair.of)
         of, to = np.zeros((2, len(boxes)), dtype=bool)
         if pair.check == "enclosure":
             of = chosen
@@ -69,9 +67,17 @@ def _suspects(
             of[a[bad]] = to[b[bad]] = True
             of[a[to[b]]] = True
         to[b[of[a]]] = True
-        for which, kind in zip((to, of) if pair.check == "enclosure" else (of, to), kinds, strict=True):
-            kind.append(np.column_stack([boxes[which, 0] * len(pairs) + number, boxes[which, 1:]]))
-    return np.concatenate(kinds[0]), np.concatenate(kinds[1])
+        for which, rows in zip((to, of) if pair.check == "enclosure" else (of, to), found, strict=True):
+            rows.append(np.flatnonzero(which))
+    first, second = (_planes(boxes, rows) for rows in found)
+    return first, second
+
+
+def _planes(boxes: np.ndarray, rows: Sequence[np.ndarray]) -> np.ndarray:
+    """Boxes, the rows of them for each of several planes in a cell."""
+    number = np.repeat(np.arange(len(rows)), [len(some) for some in rows])
+    chosen = boxes[np.concatenate(rows)]
+    return np.column_stack([chosen[:, 0] * len(rows) + number, chosen[:, 1:]])
 
 
 class _Near:
@@ -85,13 +91,16 @@ class _Near:
         layers = np.arange(max(max(both) for both in reach) + 1)
         wide = [(boxes[layer == k, 3] - boxes[layer == k, 1]).max(initial=0) for k in layers]
         both = [key for key in reach if (wide[key[0]], key[0]) >= (wide[key[1]], key[1])]  # a search by narrow ones
-        (k, row), (_, others) = sides = [np.nonzero(np.equal.outer(side, layer)) for side in zip(*both, strict=True)]
-        some, near = (np.column_stack([boxes[r, 0] * len(both) + i, boxes[r, 1:]]) for i, r in sides)
-        a, b = regions.nearby(some, near, np.array([reach[key] for key in both])[k])
-        ends = np.searchsorted(k[a], np.arange(len(both) + 1))
+        rows = [np.flatnonzero(layer == k) for k in layers]
+        some, others = ([rows[key[side]] for key in both] for side in (0, 1))
+        counts = [len(own) for own in some]
+        reaches = np.repeat([reach[key] for key in both], counts)
+        a, b = regions.nearby(_planes(boxes, some), _planes(boxes, others), reaches)
+        ends = np.searchsorted(a, np.cumsum([0, *counts]))
+        a, b = np.concatenate(some)[a], np.concatenate(others)[b]
         self._found = {}
         for (one, other), begin, end in zip(both, ends[:-1], ends[1:], strict=True):
-            pair_of = row[a[begin:end]], others[b[begin:end]]
+            pair_of = a[begin:end], b[begin:end]
             self._found[one, other], self._found[other, one] = pair_of, pair_of[::-1]
 
     def both(self, some: tuple[int, ...], others: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:

@@ -68,10 +68,9 @@ class Batch:
         parts = [*self._sizes(), *self._areas(), *self._distances(), *self._pairs(), *self._grid()]
         limit, boxes, measured = (np.concatenate(part) for part in zip(*parts, strict=True))
         order = np.lexsort([*boxes[:, :0:-1].T, limit, boxes[:, 0]])
-        limit, boxes, measured = limit[order], boxes[order], measured[order]
-        columns = boxes[:, 0], limit, boxes[:, 1:], measured
-        places = zip(*(column.tolist() for column in columns), strict=True)
-        return [Finding(cell, which, tuple(box), tuple(sides)) for cell, which, box, sides in places]
+        cell, *sides = (column.tolist() for column in boxes[order].T)
+        both = zip(*(side.tolist() for side in measured[order].T), strict=True)
+        return list(map(Finding, cell, limit[order].tolist(), zip(*sides, strict=True), both))
 
     def _sizes(self) -> Iterator[Found]:
         """Connected shapes that are not squares of exactly the size of their layer, as far as they are in the window."""

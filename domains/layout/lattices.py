@@ -17,7 +17,7 @@ from domains.layout.regions import SPAN, expanded
 
 NONE = np.zeros((0, 5), dtype=np.int64)
 FIRST, SECOND = 1, 2
-_FEWEST = 6  # planes of up to 2 ** 6 columns share an array
+_FEWEST = 5  # planes of up to 2 ** 5 columns share an array
 _SW, _SE, _NW, _NE = (np.arange(256) >> shift & 3 for shift in (0, 2, 4, 6))  # of the four squares around a point
 _BENT = ~(((_SW == _SE) & (_NW == _NE)) | ((_SW == _NW) & (_SE == _NE)))
 

@@ -8,6 +8,7 @@ the edge, and a shape that meets it may have any area.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from domains.layout.checks import Limit
 from domains.layout.technology import Area, Pair, Technology
 
 NAMES = (*checks.KINDS, "empty")
-_BATCH = 8192
+_BATCH = 16384
 """Rectangles that are checked at once, about: their arrays are to stay in the cache."""
 _REMEDIES = {
     "width": "widen it",
@@ -103,26 +104,26 @@ def _marked(
     technology: Technology, shapes: Sequence[np.ndarray], sizes: Sequence[tuple[int, int]]
 ) -> list[list[Marker]]:
     batch = checks.Batch(technology, shapes, sizes)
-    words = [_words(technology, limit) for limit in batch.limits]
+    words: dict[tuple[int, tuple[float, float]], tuple[str, str, str, str]] = {}
     found: list[list[Marker]] = [[] for _ in shapes]
     for cell, number, box, measured in batch.findings():
-        rule, layer, unit, least, most, name = words[number]
-        missed = measured[0] != measured[0]
-        told, required = ("missed", most) if missed else (unit.format(*measured), least)
-        found[cell].append(Marker(rule, layer, box, told, required, _REMEDIES[rule], name))
+        limit, key = batch.limits[number], (number, measured)
+        if key not in words:
+            words[key] = _words(technology, limit, measured)
+        found[cell].append(Marker(limit.kind, limit.layer, box, *words[key]))
     return found
 
 
-def _words(technology: Technology, limit: Limit) -> tuple[str, int, str, str, str, str]:
-    """What markers of a rule say: its kind and layer, how it is measured, what it asks for, also of all, its name."""
-    layer, kind, rule = limit
+def _words(technology: Technology, limit: Limit, measured: tuple[float, float]) -> tuple[str, str, str, str]:
+    """What was measured and what is required, the remedy, and the name of the rule."""
+    _, kind, rule = limit
+    missed = math.isnan(measured[0])
+    told = "missed" if missed else _UNITS.get(kind, "{:.4g} nm").format(*measured)
     if rule is None:
-        return kind, layer, "", "", f"multiples of {technology.grid} nm", "grid"
-    least = f"at least {rule.nm2} nm²" if isinstance(rule, Area) else f"at least {rule.nm} nm"
-    if kind == "size":
-        least = least.replace("at least", "exactly").replace(" nm", f" x {rule.nm} nm")
-    where = ""
+        return told, f"multiples of {technology.grid} nm", _REMEDIES[kind], "grid"
+    least = f"{rule.nm2} nm²" if isinstance(rule, Area) else f"{rule.nm} nm"
+    least = f"exactly {rule.nm} x {least}" if kind == "size" else f"at least {least}"
     if isinstance(rule, Pair):
-        where = f" {_WHERE[kind]} {' or '.join(technology.layers[number].name for number in rule.to)}"
-    told = f"{where} ({rule.rule})"
-    return kind, layer, _UNITS.get(kind, "{:.4g} nm"), least + told, "wholly" + told, rule.rule
+        names = " or ".join(technology.layers[number].name for number in rule.to)
+        least = f"{'wholly' if missed else least} {_WHERE[kind]} {names}"
+    return told, f"{least} ({rule.rule})", _REMEDIES[kind], rule.rule
