@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from domains.layout.places import FALLING, RISING, Places
 from domains.layout.regions import SPAN, expanded
 
 NONE = np.zeros((0, 5), dtype=np.int64)
 FIRST, SECOND = 1, 2
-_FEWEST = 6  # planes of up to 2 ** 6 columns share an array
+_FEWEST = 5  # planes of up to 2 ** 5 columns share an array
 _SW, _SE, _NW, _NE = (np.arange(256) >> shift & 3 for shift in (0, 2, 4, 6))  # of the four squares around a point
 _BENT = ~(((_SW == _SE) & (_NW == _NE)) | ((_SW == _NW) & (_SE == _NE)))
 
@@ -33,17 +34,15 @@ class Runs(NamedTuple):
     """The code of the square to the left or below."""
     after: np.ndarray
 
-    def chosen(self, which: np.ndarray) -> Runs:
-        """Some of them."""
-        return Runs(*(part[which] for part in self))
+    @property
+    def places(self) -> Places:
+        """Where they are."""
+        return Places(self.boxes, self.axis, self.length)
 
-
-class Gaps(NamedTuple):
-    """What is between two corners: boxes (n, 5), whether they are left below and right above, and the distance."""
-
-    boxes: np.ndarray
-    rising: np.ndarray
-    length: np.ndarray
+    def at_edge(self, sizes: np.ndarray) -> np.ndarray:
+        """(2, n): whether runs begin, and end, at the edge of windows of these sizes (n, 2)."""
+        n = np.arange(len(self.axis))
+        return np.stack([self.boxes[n, 1 + self.axis] == 0, self.boxes[n, 3 + self.axis] == sizes[n, self.axis]])
 
 
 class Facing(NamedTuple):
@@ -104,16 +103,18 @@ class Stack:
         long = np.concatenate([length[short], np.zeros(len(met), dtype=length.dtype)])
         return Runs(boxes, np.full(len(start), axis), long, codes[start], before[start], codes[end])
 
-    def gaps(self, wanted: Sequence[tuple[Diagonals, np.ndarray]]) -> Iterator[tuple[int, Gaps]]:
+    def gaps(self, wanted: Sequence[tuple[Diagonals, np.ndarray]]) -> Iterator[tuple[int, Places]]:
         """Pairs of corners closer than limits (planes,), for each way to face each other that is wanted; its number."""
         places, codes = self._bends()
         rows, columns = np.divmod(places, self.code.shape[1])
+        planes = self.planes[self.own[rows]]
         for number, (diagonals, limits) in enumerate(wanted):
-            least = limits[self.planes[self.own[rows]]]
+            some = np.flatnonzero(limits[planes])
             for rising, (low, high, between) in zip((True, False), diagonals, strict=True):
-                a, b = np.flatnonzero(low[codes] & (least > 0)), np.flatnonzero(high[codes] & (least > 0))
+                a, b = some[low[codes[some]]], some[high[codes[some]]]
                 if len(a) and len(b):
-                    yield number, self._between((rows[a], columns[a]), (rows[b], columns[b]), rising, between, least[a])
+                    least = limits[planes[a]]
+                    yield number, self._between((rows[a], columns[a]), (rows[b], columns[b]), rising, between, least)
 
     def _bends(self) -> tuple[np.ndarray, np.ndarray]:
         """Places in the flat array whose lower left point is a corner, and the codes around it in one number."""
@@ -124,7 +125,7 @@ class Stack:
 
     def _between(
         self, low: tuple[np.ndarray, ...], high: tuple[np.ndarray, ...], rising: bool, between: int, limits: np.ndarray
-    ) -> Gaps:
+    ) -> Places:
         """Corners, given by row and column, with only squares of one code between them."""
         (ra, ca), (rb, cb) = low, high
         oa, ob = self.own[ra], self.own[rb]
@@ -137,7 +138,30 @@ class Stack:
         a, b = a[free], b[free]
         x0, x1 = np.minimum(xa[a], xb[b]), np.maximum(xa[a], xb[b])
         boxes = np.stack([self.planes[oa[a]], x0, ya[a], x1, yb[b]], 1).reshape(-1, 5)
-        return Gaps(boxes, np.full(len(a), rising), np.hypot(x1 - x0, yb[b] - ya[a]))
+        return Places(boxes, np.full(len(a), RISING if rising else FALLING), np.hypot(x1 - x0, yb[b] - ya[a]))
+
+
+    def areas(self) -> np.ndarray:
+        """What each of the planes (planes,) is covered of."""
+        wide, high = np.diff(self.xs, axis=1, append=0), np.diff(self.ys, append=0)
+        return np.bincount(self.own, ((self.code > 0) * wide[self.own]).sum(1) * high).astype(np.int64)
+
+
+def frames(boxes: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of the boxes (n, 5) of each label (n,): what frames them, (m, 5), and the area (m,) that they cover."""
+    order = np.argsort(label, kind="stable")
+    boxes, label = boxes[order], label[order]
+    begin = np.flatnonzero(np.diff(label, prepend=-1))
+    frame = np.concatenate(
+        [np.minimum.reduceat(boxes[:, :3], begin), np.maximum.reduceat(boxes[:, 3:], begin)], axis=1
+    )
+    area = (frame[:, 3:] - frame[:, 1:3]).prod(1)
+    counts = np.diff(begin, append=len(boxes))
+    several = np.repeat(counts > 1, counts)
+    number = np.repeat(np.arange(len(begin)), counts)
+    for stack in stacks(np.column_stack([number, boxes[:, 1:]])[several]):
+        area[stack.planes] = stack.areas()
+    return frame, area
 
 
 def stacks(first: np.ndarray, second: np.ndarray = NONE) -> Iterator[Stack]:
@@ -172,13 +196,14 @@ def _stack(boxes: np.ndarray, kinds: np.ndarray, columns: int) -> Stack:
     xs = np.zeros((len(x.planes), columns), dtype=np.int64)
     xs[np.repeat(np.arange(len(x.planes)), x.counts), ranks] = x.places
     code = np.zeros((len(own), columns), dtype=np.uint8)
-    places = np.concatenate([y.at + 2, x.at - x.begin[x.own, None]], 1)
+    rows, ends = y.at + 2, x.at - x.begin[x.own, None]
+    code = np.zeros(len(own) * columns, dtype=np.uint8)
     for kind in (FIRST, SECOND):
-        layer = np.zeros(code.shape, dtype=bool)
-        for r0, r1, c0, c1 in _rows(places[kinds == kind]):
-            layer[r0:r1, c0:c1] = True
-        code |= layer.view(np.uint8) * np.uint8(kind)
-    return Stack(code, own, x.planes, xs, ys)
+        which = kinds == kind
+        box, row = expanded(*rows[which].T)
+        begin, end = ends[which][box].T + row * columns
+        code[expanded(begin, end)[1]] |= kind
+    return Stack(code.reshape(-1, columns), own, x.planes, xs, ys)
 
 
 def _rows(array: np.ndarray) -> Iterator[tuple[int, ...]]:

@@ -80,22 +80,25 @@ def groups_by_plane(boxes: np.ndarray) -> np.ndarray:
         label = lowest
 
 
-def nearby(some: np.ndarray, others: np.ndarray, reach: int) -> tuple[np.ndarray, np.ndarray]:
+def nearby(some: np.ndarray, others: np.ndarray, reach: int | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """All pairs of one of some boxes (n, 5) and one of others (m, 5) on its plane, no further apart on either axis.
 
-    Boxes are plane x0 y0 x1 y1; what comes back are the numbers of the boxes, (k,) and (k,).
+    Boxes are plane x0 y0 x1 y1, and the reach is one or (n,); what comes back are the numbers of the boxes, (k,) and
+    (k,).
     """
     order = np.argsort(others[:, 0] * SPAN + others[:, 1], kind="stable")
     plane, x0, y0, x1, y1 = np.ascontiguousarray(others[order].T)
     own, left, below, right, above = np.ascontiguousarray(some.T)
-    start, own, widest = plane * SPAN + x0, own * SPAN, int((x1 - x0).max(initial=0))
-    first = np.searchsorted(start, own + left - reach - widest)
-    a, b = expanded(first, np.searchsorted(start, own + right + reach, "right"))
-    for low, high in ((y0, above), (below, y1), (left, x1)):  # the fourth is how they were found
-        one, other = (b, a) if high is above else (a, b)
-        close = low[one] - reach <= high[other]
-        a, b = a[close], b[close]
-    return a, order[b]
+    left, below, right, above = left - reach, below - reach, right + reach, above + reach
+    widest = np.zeros(max(plane.max(initial=0), own.max(initial=0)) + 1, dtype=np.int64)
+    np.maximum.at(widest, plane, x1 - x0)
+    start = plane * SPAN + x0
+    first = np.searchsorted(start, own * SPAN + left - widest[own])
+    a, b = expanded(first, np.searchsorted(start, own * SPAN + right, "right"))
+    close = left[a] <= x1[b]  # the fourth side is how they were found
+    a, b = a[close], b[close]
+    close = (below[a] <= y1[b]) & (y0[b] <= above[a])
+    return a[close], order[b[close]]
 
 
 def expanded(first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

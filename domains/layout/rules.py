@@ -8,22 +8,20 @@ the edge, and a shape that meets it may have any area.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from domains.base import Violation
 from domains.layout import checks
 from domains.layout.cell import Cell
-from domains.layout.checks import Finding
+from domains.layout.checks import Limit
 from domains.layout.technology import Area, Pair, Technology
 
-NAMES = (
-    "width", "space", "notch", "size", "area", "enclosure", "extension", "separation", "overlap",
-    "grid", "empty",
-)  # fmt: skip
-_BATCH = 8192
+NAMES = (*checks.KINDS, "empty")
+_BATCH = 16384
 """Rectangles that are checked at once, about: their arrays are to stay in the cache."""
 _REMEDIES = {
     "width": "widen it",
@@ -38,10 +36,10 @@ _REMEDIES = {
     "grid": "round the corners",
 }
 _WHERE = {"enclosure": "inside", "extension": "beyond", "separation": "from", "overlap": "shared with"}
+_UNITS = {"size": "{:.0f} x {:.0f} nm", "area": "{:.0f} nm²"}
 
 
-@dataclass(frozen=True)
-class Marker:
+class Marker(NamedTuple):
     """A place x0 y0 x1 y1 in nm where a layer breaks a rule, which is one of `NAMES`, in words."""
 
     rule: str
@@ -105,28 +103,27 @@ def _in_words(cell: Cell, marker: Marker, shapes: np.ndarray) -> Violation:
 def _marked(
     technology: Technology, shapes: Sequence[np.ndarray], sizes: Sequence[tuple[int, int]]
 ) -> list[list[Marker]]:
+    batch = checks.Batch(technology, shapes, sizes)
+    words: dict[tuple[int, tuple[float, float]], tuple[str, str, str, str]] = {}
     found: list[list[Marker]] = [[] for _ in shapes]
-    for finding in checks.Batch(technology, shapes, sizes).findings():
-        found[finding.cell].append(_marker(technology, finding))
-    return [sorted(own, key=lambda m: (m.layer, NAMES.index(m.rule), m.name, m.box)) for own in found]
+    for cell, number, box, measured in batch.findings():
+        limit, key = batch.limits[number], (number, measured)
+        if key not in words:
+            words[key] = _words(technology, limit, measured)
+        found[cell].append(Marker(limit.kind, limit.layer, box, *words[key]))
+    return found
 
 
-def _marker(technology: Technology, finding: Finding) -> Marker:
-    """A finding in words."""
-    measured, limit = finding.measured, finding.limit
-    told = "missed" if measured is None else f"{measured:.4g} nm" if isinstance(measured, float | int) else ""
-    if isinstance(measured, tuple):
-        told = f"{measured[0]} x {measured[1]} nm"
-    if isinstance(limit, Area):
-        told, required = f"{measured} nm²", f"at least {limit.nm2} nm²"
-    elif isinstance(limit, Pair):
-        names = " or ".join(technology.layers[number].name for number in limit.to)
-        least = "wholly" if measured is None else f"at least {limit.nm} nm"
-        required = f"{least} {_WHERE[limit.check]} {names}"
-    elif limit is None:
-        required = f"multiples of {technology.grid} nm"
-    else:
-        required = f"exactly {limit.nm} x {limit.nm} nm" if finding.kind == "size" else f"at least {limit.nm} nm"
-    name = limit.rule if limit else "grid"
-    required += f" ({name})" if limit else ""
-    return Marker(finding.kind, finding.layer, finding.box, told, required, _REMEDIES[finding.kind], name)
+def _words(technology: Technology, limit: Limit, measured: tuple[float, float]) -> tuple[str, str, str, str]:
+    """What was measured and what is required, the remedy, and the name of the rule."""
+    _, kind, rule = limit
+    missed = math.isnan(measured[0])
+    told = "missed" if missed else _UNITS.get(kind, "{:.4g} nm").format(*measured)
+    if rule is None:
+        return told, f"multiples of {technology.grid} nm", _REMEDIES[kind], "grid"
+    least = f"{rule.nm2} nm²" if isinstance(rule, Area) else f"{rule.nm} nm"
+    least = f"exactly {rule.nm} x {least}" if kind == "size" else f"at least {least}"
+    if isinstance(rule, Pair):
+        names = " or ".join(technology.layers[number].name for number in rule.to)
+        least = f"{'wholly' if missed else least} {_WHERE[kind]} {names}"
+    return told, f"{least} ({rule.rule})", _REMEDIES[kind], rule.rule
