@@ -37,6 +37,7 @@ Row = dict[str, str | int | float]
 LOG, EVENTS = "worker.log", "events.jsonl"
 LATELY = 1 << 16
 """Bytes of events, from the end, that are read."""
+_BEFORE_SPEC = (EVENTS, LOG, "violations.jsonl", "designs", "thumbnails")
 _FREE = ("n", "batch", "device")
 """Keys of a spec in which a run that goes on may differ from before."""
 
@@ -69,7 +70,7 @@ class Run:
         try:
             if path.exists() and not path.is_dir():
                 raise StoreError(f"{path} is a file; give a folder that is new, empty or a run's")
-            if path.is_dir() and any(path.iterdir()):
+            if path.is_dir() and not Run(path)._is_new():
                 Run(path)._check_same(spec, provenance)
             place = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
             if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
@@ -118,8 +119,10 @@ class Run:
         run = Run(path)
         try:
             path.mkdir(parents=True, exist_ok=True)
-            with (path / "spec.yaml").open("x") as file:
-                file.write(yaml.safe_dump(dict(spec), sort_keys=False))
+            with run._alone():
+                if (path / "spec.yaml").exists():
+                    raise StoreError(f"{path} is a run already; give another out=DIR")
+                run._write_spec(spec)
         except OSError as error:
             raise StoreError(
                 f"{path} cannot be made ({error.strerror}); set FORESHAPE_HOME to another folder"
@@ -129,7 +132,7 @@ class Run:
     @staticmethod
     def enlist(path: Path, spec: Mapping[str, Any]) -> Run:
         """The run of this spec in this folder, for workers to do: queued if new, grown if it is the same run."""
-        if not (path / "spec.yaml").exists() and not (path.is_dir() and any(path.iterdir())):
+        if not path.is_dir() or Run(path)._is_new():
             try:
                 return Run.queue(path, spec)
             except StoreError:
@@ -319,6 +322,12 @@ class Run:
         if known >= spec["n"]:
             return
         self._write("spec.yaml", yaml.safe_dump(dict(spec), sort_keys=False))
+
+    def _is_new(self) -> bool:
+        """Whether the folder is empty, or has only what whoever makes it a run puts there before `spec.yaml`."""
+        names = [entry.name for entry in self.path.iterdir()]
+        ours = all(name in _BEFORE_SPEC or name.startswith((".spec.yaml.", ".new-")) for name in names)
+        return ours and not any((self.path / "designs").glob("*"))
 
     def _prepare(self, spec: Mapping[str, Any], provenance: Mapping[str, Any], suffixes: Sequence[str]) -> None:
         self._write_spec(spec)

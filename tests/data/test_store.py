@@ -166,7 +166,7 @@ def test_only_the_last_events_are_read(tmp_path: Path) -> None:
 
 def test_a_queued_run_is_new_and_can_be_opened(tmp_path: Path) -> None:
     Run.queue(tmp_path / "runs" / "one", SPEC)
-    with pytest.raises(StoreError, match="cannot be made"):
+    with pytest.raises(StoreError, match="is a run already"):
         Run.queue(tmp_path / "runs" / "one", SPEC)
     grown(tmp_path / "runs" / "one", 0)
 
@@ -200,3 +200,19 @@ def test_a_run_is_found_by_folder_or_by_name(tmp_path: Path, monkeypatch: pytest
     for name in ("two", "", "nul\0", "a" * 300):
         with pytest.raises(StoreError, match="no run"):
             Run.find(name)
+
+
+def test_a_run_that_was_killed_before_its_spec_was_there_can_be_made(tmp_path: Path) -> None:
+    """Whatever of its first files is there; a folder that holds anything else is left alone."""
+    for names in (("events.jsonl",), ("events.jsonl", "violations.jsonl", ".spec.yaml.17")):
+        for make in (lambda path: grown(path, 0), lambda path: Run.enlist(path, SPEC)):
+            path = tmp_path / f"{len(list(tmp_path.iterdir()))}"
+            (path / "designs").mkdir(parents=True)
+            for name in names:
+                (path / name).touch()
+            make(path)
+            assert Run(path).spec == SPEC
+    (path / "designs" / "000000.txt").touch()
+    (path / "spec.yaml").unlink()
+    with pytest.raises(StoreError, match="not a run"):
+        grown(path, 0)
