@@ -140,7 +140,6 @@ class Stack:
         boxes = np.stack([self.planes[oa[a]], x0, ya[a], x1, yb[b]], 1).reshape(-1, 5)
         return Places(boxes, np.full(len(a), RISING if rising else FALLING), np.hypot(x1 - x0, yb[b] - ya[a]))
 
-
     def areas(self) -> np.ndarray:
         """What each of the planes (planes,) is covered of."""
         wide, high = np.diff(self.xs, axis=1, append=0), np.diff(self.ys, append=0)
@@ -152,9 +151,7 @@ def frames(boxes: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray
     order = np.argsort(label, kind="stable")
     boxes, label = boxes[order], label[order]
     begin = np.flatnonzero(np.diff(label, prepend=-1))
-    frame = np.concatenate(
-        [np.minimum.reduceat(boxes[:, :3], begin), np.maximum.reduceat(boxes[:, 3:], begin)], axis=1
-    )
+    frame = np.concatenate([np.minimum.reduceat(boxes[:, :3], begin), np.maximum.reduceat(boxes[:, 3:], begin)], axis=1)
     area = (frame[:, 3:] - frame[:, 1:3]).prod(1)
     counts = np.diff(begin, append=len(boxes))
     several = np.repeat(counts > 1, counts)
@@ -195,7 +192,6 @@ def _stack(boxes: np.ndarray, kinds: np.ndarray, columns: int) -> Stack:
     ranks = np.arange(len(x.places)) - np.repeat(x.begin, x.counts)
     xs = np.zeros((len(x.planes), columns), dtype=np.int64)
     xs[np.repeat(np.arange(len(x.planes)), x.counts), ranks] = x.places
-    code = np.zeros((len(own), columns), dtype=np.uint8)
     rows, ends = y.at + 2, x.at - x.begin[x.own, None]
     code = np.zeros(len(own) * columns, dtype=np.uint8)
     for kind in (FIRST, SECOND):

@@ -216,25 +216,29 @@ class _Problem:
     def _layer(self, axis: int, number: int) -> Iterator[Link]:
         layer, own = self.technology.layers[number], np.flatnonzero(self.layer == number)
         boxes = self.box[own].transpose(0, 2, 1).reshape(-1, 4)
-        near = self._near(layer, boxes)
+        narrow, gaps = self._near(layer, boxes)
         if layer.width:
             least, name = self._steps(layer.width.nm), self._name(number, "width", layer.width)
-            for place in near:
-                yield from self._wide(axis, own, boxes, place, least, name) if place.kind == "width" else ()
-        gaps = [place for place in near if place.kind != "width"]
+            for place in narrow:
+                yield from self._wide(axis, own, boxes, place, least, name)
         for one, other in self._seen(gaps, own, boxes):
             same = self.shape[one] == self.shape[other]
             rule = layer.notch if same and layer.notch else layer.space
             gap = _Gap(one, other, self._steps(rule.nm), self._name(number, "space", rule))
             yield from self._apart(axis, gap, bool(same) and not layer.size)
 
-    def _near(self, layer: Layer, boxes: np.ndarray) -> list[Finding]:
+    def _near(self, layer: Layer, boxes: np.ndarray) -> tuple[list[Finding], list[Finding]]:
         """Where boxes (n, 4) of a layer, and the gaps between them, measure less than twice what they have to."""
         space = Rule("", 2 * self._steps(max(layer.space.nm, layer.notch.nm if layer.notch else 0)))
         width = Rule("", 2 * self._steps(layer.width.nm)) if layer.width else None
         doubled = Technology("", 1, 1, (0, 0), (Layer("", (0, 0), space, width, None),))
         wide, high = self.most.tolist()
-        return list(Batch(doubled, [np.insert(boxes, 0, 0, axis=1)], [(wide, high)]).findings())
+        batch = Batch(doubled, [np.insert(boxes, 0, 0, axis=1)], [(wide, high)])
+        narrow: list[Finding] = []
+        gaps: list[Finding] = []
+        for place in batch.findings():
+            (narrow if batch.limits[place.limit].kind == "width" else gaps).append(place)
+        return narrow, gaps
 
     def _seen(self, gaps: Sequence[Finding], own: np.ndarray, boxes: np.ndarray) -> list[tuple[int, int]]:
         """Pairs of shapes that face each other over these gaps, and those decided on before."""
@@ -293,7 +297,7 @@ class _Problem:
         self, axis: int, own: np.ndarray, boxes: np.ndarray, narrow: Finding, least: int, name: str
     ) -> Iterator[Link]:
         """Keep a part wide that measures so much on this axis, between two sides or two inner corners."""
-        (x0, y0, x1, y1), distance = narrow.box, narrow.measured
+        (x0, y0, x1, y1), distance = narrow.box, narrow.measured[0]
         begin, end = ((x0, x1), (y0, y1))[axis], ((y0, y1), (x0, x1))[axis]
         here, there = begin[1] - begin[0], end[1] - end[0]
         run = distance == here
@@ -438,7 +442,7 @@ def _on_grid(raw: np.ndarray, grid: int, most: np.ndarray) -> np.ndarray:
 
 def _facing(boxes: np.ndarray, gap: Finding) -> Iterator[tuple[int, int]]:
     """Boxes (n, 4) at the two ends of a gap: of a run, the sides there, else the corners."""
-    (x0, y0, x1, y1), distance = gap.box, gap.measured
+    (x0, y0, x1, y1), distance = gap.box, gap.measured[0]
     low, high = boxes[:, :2], boxes[:, 2:]
     if distance == x1 - x0 or distance == y1 - y0:
         a = 0 if distance == x1 - x0 else 1
