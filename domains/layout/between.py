@@ -38,11 +38,11 @@ def broken(pairs: Sequence[Pair], boxes: np.ndarray, layer: np.ndarray, sizes: n
     wanted = [(way, margins) for way in lattices.MARGIN] + [(way, apart) for way in lattices.SEPARATION]
     wanted += [(way, shared) for way in lattices.OVERLAP]
     found, beside = [NO_PLACES], [NO_PLACES]
-    for stack in lattices.stacks(first, second):
-        for runs in stack.runs(limits, _TOGETHER):
-            found.append(_broken(runs, check, nm, sizes))
-            beside.append(_beside(runs, check, nm, sizes))
-        found += [places for _, places in stack.gaps(wanted)]
+    stack = lattices.stacked(first, second)
+    for runs in stack.runs(limits, _TOGETHER):
+        found.append(_broken(runs, check, nm, sizes))
+        beside.append(_beside(runs, check, nm, sizes))
+    found += [places for _, places in stack.gaps(wanted)]
     places = joined([*found, _seen(joined(beside), first)])
     return places._replace(length=np.where(places.length == _ALL, np.nan, places.length))
 

@@ -117,14 +117,14 @@ class Batch:
         limits = np.stack([spaces, widths, 0 * widths, 0 * widths])
         wanted = [(way, widths) for way in lattices.WIDTH] + [(way, spaces) for way in lattices.SPACE]
         narrow, gaps = [NO_PLACES], [NO_PLACES]
-        for stack in lattices.stacks(self._concerned(width, space)):
-            for runs in stack.runs(limits, _NOWHERE):
-                solid = runs.code == FIRST
-                cut = runs.at_edge(self.sizes[runs.boxes[:, 0] // self.layers]).any(0)
-                narrow.append(runs.places.chosen(solid & ~cut))
-                gaps.append(runs.places.chosen(~solid))
-            for way, places in stack.gaps(wanted):
-                (gaps if way else narrow).append(places)
+        stack = lattices.stacked(self._concerned(width, space))
+        for runs in stack.runs(limits, _NOWHERE):
+            solid = runs.code == FIRST
+            cut = runs.at_edge(self.sizes[runs.boxes[:, 0] // self.layers]).any(0)
+            narrow.append(runs.places.chosen(solid & ~cut))
+            gaps.append(runs.places.chosen(~solid))
+        for way, places in stack.gaps(wanted):
+            (gaps if way else narrow).append(places)
         thin = joined(narrow)
         yield self._found("width", thin.boxes, thin.length)
         yield from self._gaps(joined(gaps))
