@@ -101,7 +101,9 @@ class Layout:
         corners = (steps * self.technology.grid).clamp(0, WINDOW)
         shapes = torch.cat([layers, corners], -1).long().cpu().numpy()
         rows = zip(shapes, state["mask"].cpu().numpy(), strict=True)
-        return [cell.from_array(self.technology.name, WINDOW, WINDOW, row[used]) for row, used in rows]
+        return [
+            cell.from_array(self.technology.name, WINDOW, WINDOW, row[used], np.flatnonzero(used)) for row, used in rows
+        ]
 
     def steps(self, state: State) -> Tensor:
         """Corners x0 y0 x1 y1 (n, length, 4) of a state in steps of the grid, from the window's, not yet rounded."""
@@ -115,12 +117,10 @@ class Layout:
         return rules.violations(design)
 
     def repaired(self, design: Cell, held: Sequence[int]) -> Cell:
-        """By the legaliser, see `legaliser.py`; as it is where its programme has no solution, or where shapes are held.
-
-        The legaliser moves edges of all shapes, and a cell does not know which of its shapes are held.
-        """
+        """By the legaliser, see `legaliser.py`, around the shapes of held sites; as it is where that finds no way."""
+        which = [k for k, site in enumerate(design.sites) if site in held]
         try:
-            return design if held else legaliser.legalise(design).cell
+            return legaliser.legalise(design, which).cell
         except ArithmeticError:
             return design
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from domains.layout import lattices, regions
 from domains.layout.lattices import FIRST, SECOND, Runs
-from domains.layout.places import Places, joined
+from domains.layout.places import NO_PLACES, Places, joined
 from domains.layout.technology import CHECKS, Pair
 
 _ALL = 1 << 31
@@ -33,15 +33,17 @@ def broken(pairs: Sequence[Pair], boxes: np.ndarray, layer: np.ndarray, sizes: n
     first, second = _suspects(pairs, boxes, layer, sizes)
     margins = nm * ((check == _ENCLOSURE) | (check == _EXTENSION))
     apart, whole, shared = nm * (check == _SEPARATION), _ALL * (check == _ENCLOSURE), nm * (check == _OVERLAP)
-    limits = np.tile(np.stack([apart, margins, whole, shared]), len(sizes))
-    apart, margins, whole, shared = limits
+    limits = np.tile(np.stack([apart + nm * (check == _EXTENSION), margins, whole, shared]), len(sizes))
+    apart, margins, shared = (np.tile(limit, len(sizes)) for limit in (apart, margins, shared))
     wanted = [(way, margins) for way in lattices.MARGIN] + [(way, apart) for way in lattices.SEPARATION]
     wanted += [(way, shared) for way in lattices.OVERLAP]
-    found = [Places(lattices.NONE, np.zeros(0, dtype=np.int64), np.zeros(0))]
-    for stack in lattices.stacks(first, second):
-        found += [_broken(runs, check, nm, sizes) for runs in stack.runs(limits, _TOGETHER)]
-        found += [places for _, places in stack.gaps(wanted)]
-    places = joined(found)
+    found, beside = [NO_PLACES], [NO_PLACES]
+    stack = lattices.stacked(first, second)
+    for runs in stack.runs(limits, _TOGETHER):
+        found.append(_broken(runs, check, nm, sizes))
+        beside.append(_beside(runs, check, nm, sizes))
+    found += [places for _, places in stack.gaps(wanted)]
+    places = joined([*found, _seen(joined(beside), first)])
     return places._replace(length=np.where(places.length == _ALL, np.nan, places.length))
 
 
@@ -49,7 +51,8 @@ def _suspects(
     pairs: Sequence[Pair], boxes: np.ndarray, layer: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The boxes of the first and the second kind, (n, 5) and (m, 5), that rules may be broken at, and those around."""
-    near, found = _Near(pairs, boxes, layer), ([], [])
+    near = _Near(pairs, boxes, layer)
+    found: tuple[list[np.ndarray], list[np.ndarray]] = [], []
     for pair in pairs:
         a, b = near.both(pair.of, pair.to)
         chosen = np.isin(np.arange(layer.max(initial=0) + 1), pair.of)[layer]
@@ -123,7 +126,8 @@ def _may_break(pair: Pair, of: np.ndarray, to: np.ndarray) -> np.ndarray:
     gaps = _gaps(of, to)
     apart = np.maximum(gaps, 0)
     if pair.check == "separation":
-        return (gaps.max(1) >= 0) & ((apart**2).sum(1) < pair.nm**2)
+        close: np.ndarray = (gaps.max(1) >= 0) & ((apart**2).sum(1) < pair.nm**2)
+        return close
     behind = np.stack([to[:, 1:3] - of[:, 1:3], of[:, 3:] - to[:, 3:]])
     short: np.ndarray = ((behind >= 0) & (behind**2 + apart[:, ::-1] ** 2 < pair.nm**2)).any((0, 2))
     return short
@@ -152,3 +156,30 @@ def _broken(runs: Runs, check: np.ndarray, nm: np.ndarray, sizes: np.ndarray) ->
     thin = (kind == _OVERLAP) & crossing & (point | (code == FIRST | SECOND))
     places = runs.places._replace(length=np.where(bare, _ALL, runs.length))
     return places.chosen(gap | margin | bare | thin)
+
+
+def _beside(runs: Runs, check: np.ndarray, nm: np.ndarray, sizes: np.ndarray) -> Places:
+    """Where the first kind, which is to end behind the second, ends beside it instead: its width and the gap."""
+    one, other = (Runs(*(part[which] for part in runs)) for which in (slice(-1), slice(1, None)))
+    n, axis, length = np.arange(len(one.axis)), one.axis, one.length + other.length
+    cell, number = np.divmod(one.boxes[:, 0], len(check))
+    follows = (one.boxes[:, 0] == other.boxes[:, 0]) & (length < nm[number]) & (check[number] == _EXTENSION)
+    follows &= one.boxes[n, 3 + axis] == other.boxes[n, 1 + axis]
+    follows &= one.boxes[n, 2 - axis] == other.boxes[n, 2 - axis]
+    rising = (one.code == FIRST) & (one.before & FIRST == 0) & (other.code == 0) & (other.after & SECOND > 0)
+    falling = (other.code == FIRST) & (other.after & FIRST == 0) & (one.code == 0) & (one.before & SECOND > 0)
+    follows &= (rising & ~one.at_edge(sizes[cell])[0]) | (falling & ~other.at_edge(sizes[cell])[1])
+    boxes = np.concatenate([one.boxes[:, :3], other.boxes[:, 3:]], axis=1)
+    return Places(boxes, axis, length).chosen(follows)
+
+
+def _seen(places: Places, first: np.ndarray) -> Places:
+    """Those along x or y past an end of which there is nothing of the first kind, so that the second faces its side."""
+    bare = np.zeros(len(places.axis), dtype=bool)
+    n, across = np.arange(len(bare)), 2 - places.axis
+    for end, step in ((across, -1), (across + 2, 1)):
+        past = places.boxes.copy()
+        past[n, across], past[n, across + 2] = past[n, end], past[n, end] + step
+        past[:, 1:] = np.sort(past[:, 1:].reshape(-1, 2, 2), axis=1).reshape(-1, 4)
+        bare |= ~np.isin(n, regions.nearby(past, first, -1)[0])
+    return places.chosen(bare)

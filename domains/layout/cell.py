@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +36,8 @@ class Cell:
     shapes: tuple[Rectangle, ...]
     dropped: int = 0
     """How many rectangles were without area when the cell was made, and are not among the shapes."""
+    sites: tuple[int, ...] = field(default=(), compare=False)
+    """Which site of a state each shape was decoded from, or its place among those that the cell was made of."""
 
     def __post_init__(self) -> None:
         layers, width, height = len(self.rules.layers), self.width, self.height
@@ -45,7 +47,9 @@ class Cell:
                     f"rectangle {x0} {y0} {x1} {y1} nm on layer {layer}: it must be on layer 0 to {layers - 1}, have "
                     f"x0 < x1 and y0 < y1, and lie within {width} x {height} nm; correct or remove it"
                 )
-        object.__setattr__(self, "shapes", tuple(sorted(self.shapes)))
+        order = sorted(range(len(self.shapes)), key=self.shapes.__getitem__)
+        object.__setattr__(self, "shapes", tuple(self.shapes[k] for k in order))
+        object.__setattr__(self, "sites", tuple((self.sites or range(len(order)))[k] for k in order))
 
     @property
     def rules(self) -> Technology:
@@ -57,8 +61,9 @@ class Cell:
         return np.array(self.shapes, dtype=np.int64).reshape(-1, 5)
 
 
-def from_array(technology: str, width: int, height: int, shapes: np.ndarray) -> Cell:
-    """A cell with the rectangles (n, 5) of `shapes`; those with x1 <= x0 or y1 <= y0 are dropped."""
+def from_array(technology: str, width: int, height: int, shapes: np.ndarray, sites: np.ndarray | None = None) -> Cell:
+    """A cell with the rectangles (n, 5) at these sites (n,); those with x1 <= x0 or y1 <= y0 are dropped."""
     solid = (shapes[:, 3] > shapes[:, 1]) & (shapes[:, 4] > shapes[:, 2])
     kept = tuple(map(Rectangle._make, shapes[solid].tolist()))
-    return Cell(technology, width, height, kept, int(len(shapes) - solid.sum()))
+    places = np.flatnonzero(solid) if sites is None else sites[solid]
+    return Cell(technology, width, height, kept, int(len(shapes) - solid.sum()), tuple(places.tolist()))

@@ -13,7 +13,7 @@ import numpy as np
 
 from domains.layout import between, lattices, regions
 from domains.layout.lattices import FIRST
-from domains.layout.places import Places, joined
+from domains.layout.places import NO_PLACES, Places, joined
 from domains.layout.technology import Area, Pair, Rule, Technology
 
 KINDS = ("width", "space", "notch", "size", "area", "enclosure", "extension", "separation", "overlap", "grid")
@@ -73,7 +73,7 @@ class Batch:
         return list(map(Finding, cell, limit[order].tolist(), zip(*sides, strict=True), both))
 
     def _sizes(self) -> Iterator[Found]:
-        """Connected shapes that are not squares of exactly the size of their layer, as far as they are in the window."""
+        """Connected shapes that are not squares of exactly their layer's size, as far as they are in the window."""
         size = np.array([layer.size.nm if layer.size else 0 for layer in self.technology.layers])
         own = self.planes[size[self.layer] > 0]
         a, b = regions.nearby(own, own, 0)
@@ -116,15 +116,15 @@ class Batch:
         widths, spaces = np.tile(width, cells), np.tile(space, cells)
         limits = np.stack([spaces, widths, 0 * widths, 0 * widths])
         wanted = [(way, widths) for way in lattices.WIDTH] + [(way, spaces) for way in lattices.SPACE]
-        narrow, gaps = [_NO_PLACES], [_NO_PLACES]
-        for stack in lattices.stacks(self._concerned(width, space)):
-            for runs in stack.runs(limits, _NOWHERE):
-                solid = runs.code == FIRST
-                cut = runs.at_edge(self.sizes[runs.boxes[:, 0] // self.layers]).any(0)
-                narrow.append(runs.places.chosen(solid & ~cut))
-                gaps.append(runs.places.chosen(~solid))
-            for way, places in stack.gaps(wanted):
-                (gaps if way else narrow).append(places)
+        narrow, gaps = [NO_PLACES], [NO_PLACES]
+        stack = lattices.stacked(self._concerned(width, space))
+        for runs in stack.runs(limits, _NOWHERE):
+            solid = runs.code == FIRST
+            cut = runs.at_edge(self.sizes[runs.boxes[:, 0] // self.layers]).any(0)
+            narrow.append(runs.places.chosen(solid & ~cut))
+            gaps.append(runs.places.chosen(~solid))
+        for way, places in stack.gaps(wanted):
+            (gaps if way else narrow).append(places)
         thin = joined(narrow)
         yield self._found("width", thin.boxes, thin.length)
         yield from self._gaps(joined(gaps))
@@ -145,7 +145,9 @@ class Batch:
             end[a] = label[b]
         same = held[0] == held[1]
         for kind, which in (("space", ~same), ("notch", same)):
-            least = np.array([(kind == "notch" and layer.notch or layer.space).nm for layer in self.technology.layers])
+            least = np.array(
+                [((kind == "notch" and layer.notch) or layer.space).nm for layer in self.technology.layers]
+            )
             short = places.chosen(which & (places.length < least[places.boxes[:, 0] % self.layers]))
             yield self._found(kind, short.boxes, short.length)
 
@@ -170,7 +172,6 @@ class Batch:
 
 
 _NOWHERE = np.zeros((4, 4), dtype=bool)
-_NO_PLACES = Places(lattices.NONE, np.zeros(0, dtype=np.int64), np.zeros(0))
 
 
 def _found(limit: np.ndarray, cell: np.ndarray, boxes: np.ndarray, measured: np.ndarray) -> Found:
@@ -180,6 +181,7 @@ def _found(limit: np.ndarray, cell: np.ndarray, boxes: np.ndarray, measured: np.
 
 def _limits(technology: Technology) -> Iterator[Limit]:
     for k, layer in enumerate(technology.layers):
+        single: dict[str, Rule | Area | None]
         single = {"width": layer.width, "space": layer.space, "notch": layer.notch or layer.space}
         single |= {"size": layer.size, "area": layer.area}
         yield from (Limit(k, kind, rule) for kind, rule in single.items() if rule)

@@ -1,7 +1,12 @@
-"""Pictures of cells, as SVG: one design with its broken rules, many on a contact sheet."""
+"""Pictures of cells, as SVG: one design with its broken rules, many on a contact sheet.
+
+Layers have colours and hatches as in layout editors: diffusion green, poly red, metal blue. A hatch is a pattern whose
+id no other picture has, unless it shows the same: a report puts many pictures into one document.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -13,22 +18,32 @@ from domains.layout.rules import Marker
 SIZE = 300
 """Pixels along the longer side of a window."""
 _COLUMNS, _MOST, _SMALL, _GAP = 8, 64, 96, 8
-_COLOURS = ("#1b9e4b", "#e07b00", "#3b4252", "#2f6fd6")  # by layer, repeated where there are more
-_INK, _FAINT, _BAD = "#3b4252", "#98a1b0", "#c8102e"
+_STYLES = {
+    "nwell": ("#8c6d31", 0), "diff": ("#1b9e4b", 45), "tap": ("#12703a", 90), "poly": ("#d62728", 135),
+    "nsdm": ("#7fbf3f", 0), "psdm": ("#e08a00", 0), "contact": ("#20242c", 90), "li_or_met1": ("#2f6fd6", 60),
+    "mcon": ("#20242c", 90), "via1": ("#20242c", 90), "met1": ("#17a2b8", 120), "met2": ("#8a4fd0", 120),
+}  # fmt: skip
+"""The colour of a layer, and how its hatch runs, in degrees from upright."""
+_OTHER = "#98a1b0", 20
+_PERIOD = 5
+"""Pixels from one line of a hatch to the next."""
+_INK, _FAINT, _BAD = "#3b4252", "#98a1b0", "#c2009b"
 _BAR = 500
 """Length of the scale bar in nm."""
 _LEFT, _TOP = 12, 12
 
 
 def picture(cell: Cell, markers: Sequence[Marker]) -> bytes:
-    """The window with its layers over each other, broken rules in red; below, a scale bar and the layers' names."""
+    """The window with its layers over each other, broken rules in magenta; below, a scale bar and the layers' names."""
     scale = SIZE / max(cell.width, cell.height)
     below = _TOP + cell.height * scale + 14
+    key = _key([cell], scale)
     rows = [
-        _window(cell, _LEFT, _TOP, scale, markers),
+        _hatches(cell, key, scale),
+        _window(cell, key, _LEFT, _TOP, scale, markers),
         _bar(_LEFT, below, scale),
-        *(_entry(_LEFT + SIZE / 2, below - 5, f"broken rules: {len(markers)}", _BAD) for _ in markers[:1]),
-        _legend(cell, _LEFT, below + 16, _LEFT + SIZE),
+        *(_entry(_LEFT + SIZE / 2, below - 5, f"broken rules: {len(markers)}", _BAD, _BAD) for _ in markers[:1]),
+        _legend(cell, key, scale, _LEFT, below + 16, _LEFT + SIZE),
     ]
     title = f"layout of {len(cell.shapes)} rectangles, {cell.technology}"
     return _svg(SIZE + 2 * _LEFT, below + 36, rows, title)
@@ -37,19 +52,41 @@ def picture(cell: Cell, markers: Sequence[Marker]) -> bytes:
 def sheet(cells: Sequence[Cell]) -> bytes:
     """The first 64 cells, eight in a row, with one legend."""
     shown, step = cells[:_MOST], _SMALL + _GAP
-    rows = []
+    scale = _SMALL / max((max(cell.width, cell.height) for cell in shown), default=1)
+    key = _key(cells, scale)
+    rows = [_hatches(cell, key, scale) for cell in shown[:1]]
     for i, cell in enumerate(shown):
         x, y = _LEFT + i % _COLUMNS * step, _TOP + i // _COLUMNS * step
-        rows.append(_window(cell, x, y, _SMALL / max(cell.width, cell.height), ()))
+        rows.append(_window(cell, key, x, y, scale, ()))
     right, lines = _LEFT + min(len(shown), _COLUMNS) * step, -(-len(shown) // _COLUMNS)
-    rows += [_legend(cell, right + 6, _TOP, right + 106) for cell in shown[:1]]
+    rows += [_legend(cell, key, scale, right + 6, _TOP, right + 106) for cell in shown[:1]]
     return _svg(right + 106, _TOP + max(lines, 1) * step + 4, rows, f"{len(shown)} of {len(cells)} layouts")
 
 
-def _window(cell: Cell, left: float, top: float, scale: float, markers: Sequence[Marker]) -> str:
+def _key(cells: Sequence[Cell], scale: float) -> str:
+    """What the ids of a picture of these cells begin with."""
+    return "h" + hashlib.blake2s(repr((scale, cells)).encode(), digest_size=6).hexdigest()
+
+
+def _hatches(cell: Cell, key: str, scale: float) -> str:
+    """A pattern for each layer, in the units of a window."""
+    side = _PERIOD / scale
+    patterns = []
+    for number in range(len(cell.rules.layers)):
+        colour, angle = _style(cell, number)
+        patterns.append(
+            f'<pattern id="{key}-{number}" width="{side:.1f}" height="{side:.1f}" patternUnits="userSpaceOnUse" '
+            f'patternTransform="rotate({angle})"><path d="M0 0H{side:.1f}V{side:.1f}H0Z" fill="{colour}" '
+            f'fill-opacity="0.16"/><path d="M{side / 2:.1f} 0V{side:.1f}" stroke="{colour}" '
+            f'stroke-opacity="0.6" stroke-width="{1.2 / scale:.1f}"/></pattern>'
+        )
+    return f"<defs>{''.join(patterns)}</defs>"
+
+
+def _window(cell: Cell, key: str, left: float, top: float, scale: float, markers: Sequence[Marker]) -> str:
     """The layers in nm with y upwards, put where they belong by a transform."""
     layers = (
-        _layer(region, _colour(number), bool(layer.size), 1 / scale)
+        _layer(region, f"url(#{key}-{number})", _style(cell, number)[0], bool(layer.size), 1 / scale)
         for number, (region, layer) in enumerate(zip(metrics.layer_regions(cell), cell.rules.layers, strict=True))
     )
     boxes = (_marker(marker, 1 / scale) for marker in markers)
@@ -61,13 +98,13 @@ def _window(cell: Cell, left: float, top: float, scale: float, markers: Sequence
     return "\n".join([f'<g transform="{place}">', *layers, frame, *boxes, "</g>"])
 
 
-def _layer(region: regions.Region, colour: str, crossed: bool, pixel: float) -> str:
+def _layer(region: regions.Region, hatch: str, colour: str, crossed: bool, pixel: float) -> str:
     """Fill and outline of what a layer covers; contacts have a cross, as on a mask."""
     boxes = regions.cover(region).tolist()
     fill = "".join(f"M{x0} {y0}H{x1}V{y1}H{x0}Z" for x0, y0, x1, y1 in boxes)
     crosses = "".join(f"M{x0} {y0}L{x1} {y1}M{x0} {y1}L{x1} {y0}" for x0, y0, x1, y1 in boxes if crossed)
     return (
-        f'<path d="{fill}" fill="{colour}" fill-opacity="0.38"/>'
+        f'<path d="{fill}" fill="{hatch}"/>'
         f'<path d="{_outline(region)}{crosses}" fill="none" stroke="{colour}" stroke-width="{pixel:.1f}"/>'
     )
 
@@ -100,25 +137,27 @@ def _bar(left: float, y: float, scale: float) -> str:
     return line + _text(right + 6, y + 4.5, f"{_BAR / 1000:g} µm")
 
 
-def _legend(cell: Cell, left: float, top: float, right: float) -> str:
+def _legend(cell: Cell, key: str, scale: float, left: float, top: float, right: float) -> str:
     """The layers' names side by side, on a new line where one would pass `right`."""
     rows, x, y = [], left, top
     for number, layer in enumerate(cell.rules.layers):
         wide = 28 + 7.2 * len(layer.name)
         if x > left and x + wide > right:
             x, y = left, y + 18
-        rows.append(_entry(x, y, layer.name, _colour(number)))
+        rows.append(_entry(x, y, layer.name, _style(cell, number)[0], f"url(#{key}-{number})", scale))
         x += wide
     return "".join(rows)
 
 
-def _entry(x: float, y: float, name: str, colour: str) -> str:
-    patch = f'<rect x="{x + 0.5:.1f}" y="{y + 0.5:.1f}" width="10" height="10" fill="{colour}" fill-opacity="0.38" '
-    return f'{patch}stroke="{colour}"/>{_text(x + 16, y + 10, name)}'
+def _entry(x: float, y: float, name: str, colour: str, fill: str, scale: float = 1) -> str:
+    """A patch and a name; the scale is that of the window whose hatch fills the patch."""
+    place, side = f"translate({x + 0.5:.1f} {y + 0.5:.1f}) scale({scale:.5f})", 10 / scale
+    patch = f'<rect transform="{place}" width="{side:.1f}" height="{side:.1f}" fill="{fill}" stroke="{colour}" '
+    return f'{patch}stroke-width="{1 / scale:.1f}"/>{_text(x + 16, y + 10, name)}'
 
 
-def _colour(number: int) -> str:
-    return _COLOURS[number % len(_COLOURS)]
+def _style(cell: Cell, number: int) -> tuple[str, int]:
+    return _STYLES.get(cell.rules.layers[number].name, _OTHER)
 
 
 def _text(x: float, y: float, words: str) -> str:

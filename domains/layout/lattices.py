@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,6 @@ from domains.layout.regions import SPAN, expanded
 
 NONE = np.zeros((0, 5), dtype=np.int64)
 FIRST, SECOND = 1, 2
-_FEWEST = 5  # planes of up to 2 ** 5 columns share an array
 _SW, _SE, _NW, _NE = (np.arange(256) >> shift & 3 for shift in (0, 2, 4, 6))  # of the four squares around a point
 _BENT = ~(((_SW == _SE) & (_NW == _NE)) | ((_SW == _NW) & (_SE == _NE)))
 
@@ -62,51 +62,82 @@ Diagonals = tuple[Facing, Facing]
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """Planes of about as many columns, above each other; empty rows and columns are between them and around."""
+    """Planes one after the other, row by row; an empty row is before each, and the last square of each row is empty."""
 
     code: np.ndarray
-    """(rows, columns)"""
+    """(squares,), the first of them empty and of no plane."""
+    begin: np.ndarray
+    """(rows,): the number of the first square of a row."""
     own: np.ndarray
     """(rows,): which of the planes here a row belongs to."""
     planes: np.ndarray
+    first: np.ndarray
+    """(planes,): where the places of a plane are in `xs`."""
     xs: np.ndarray
-    """(planes, columns): where the squares of a column begin."""
+    """Where the squares of a column begin."""
     ys: np.ndarray
     """(rows,): where the squares of a row begin."""
+
+    @cached_property
+    def wide(self) -> np.ndarray:
+        """(rows,): how many squares a row has."""
+        wide: np.ndarray = np.diff(self.begin, append=len(self.code))
+        return wide
+
+    @cached_property
+    def row(self) -> np.ndarray:
+        """(squares,): of each."""
+        return np.concatenate([[0], np.repeat(np.arange(len(self.begin)), self.wide)])
+
+    @cached_property
+    def below(self) -> np.ndarray:
+        """(squares,): the codes of the squares below."""
+        back = np.where(np.diff(self.own, prepend=-1), 0, self.wide)
+        below = self.code[np.arange(1, len(self.code)) - back[self.row[1:]]]
+        return np.concatenate([self.code[:1], below])
 
     def runs(self, limits: np.ndarray, touching: np.ndarray) -> Iterator[Runs]:
         """Runs shorter than `limits` (4, planes), by code and plane, and all places where `touching` (4, 4) is true.
 
         `touching` is by the code before and after.
         """
-        yield self._along(self.code, 0, limits, touching)
-        yield self._along(np.ascontiguousarray(self.code.T), 1, limits, touching)
+        across = np.flatnonzero(self.code[1:] != self.code[:-1]) + 1
+        row, column = self._at(across)
+        yield self._along(0, row, column, self.code[across - 1], self.code[across], limits, touching)
+        up = np.flatnonzero(self.code != self.below)
+        row, column = self._at(up)
+        order = np.argsort((self.first[self.own[row]] + column) * len(self.begin) + row)
+        row, column, up = row[order], column[order], up[order]
+        yield self._along(1, row, column, self.below[up], self.code[up], limits, touching)
 
-    def _along(self, code: np.ndarray, axis: int, limits: np.ndarray, touching: np.ndarray) -> Runs:
-        flat = code.ravel()
-        turns = np.flatnonzero(flat[1:] != flat[:-1]) + 1
-        codes, lines = flat[turns], turns // code.shape[1]
-        steps = turns - lines * code.shape[1]
-        row, column = (lines, steps) if axis == 0 else (steps, lines)
+    def _at(self, squares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        row = self.row[squares]
+        return row, squares - self.begin[row]
+
+    def _along(
+        self, axis: int, row: np.ndarray, column: np.ndarray, before: np.ndarray, codes: np.ndarray,
+        limits: np.ndarray, touching: np.ndarray,
+    ) -> Runs:  # fmt: skip
+        """Of the places where the code turns, in the order of lines."""
         own = self.own[row]
-        place = self.xs[own, column] if axis == 0 else self.ys[row]
+        xs = self.first[own] + column
+        place, line = (self.xs[xs], row) if axis == 0 else (self.ys[row], xs)
         length = np.diff(place)
-        same = (lines[1:] == lines[:-1]) & (own[1:] == own[:-1])
-        short = np.flatnonzero(same & (length < limits[codes[:-1], self.planes[own[:-1]]]))
-        before = flat[turns - 1]
+        short = np.flatnonzero((line[1:] == line[:-1]) & (length < limits[codes[:-1], self.planes[own[:-1]]]))
         met = np.flatnonzero(touching[before, codes])
         start, end = np.concatenate([short, met]), np.concatenate([short + 1, met])
-        r0, c0, r1, c1 = row[start], column[start], row[end], column[end]
-        r1, c1 = (r0 + 1, c1) if axis == 0 else (r1, c0 + 1)
-        which = own[start]
-        boxes = np.stack([self.planes[which], self.xs[which, c0], self.ys[r0], self.xs[which, c1], self.ys[r1]], 1)
+        right, above = (xs[end], row[start] + 1) if axis == 0 else (xs[start] + 1, row[end])
+        sides = self.xs[xs[start]], self.ys[row[start]], self.xs[right], self.ys[above]
         long = np.concatenate([length[short], np.zeros(len(met), dtype=length.dtype)])
+        boxes = np.stack([self.planes[own[start]], *sides], 1)
         return Runs(boxes, np.full(len(start), axis), long, codes[start], before[start], codes[end])
 
     def gaps(self, wanted: Sequence[tuple[Diagonals, np.ndarray]]) -> Iterator[tuple[int, Places]]:
         """Pairs of corners closer than limits (planes,), for each way to face each other that is wanted; its number."""
-        places, codes = self._bends()
-        rows, columns = np.divmod(places, self.code.shape[1])
+        around = self.below[:-1] | self.below[1:] << 2 | self.code[:-1] << 4 | self.code[1:] << 6
+        bent = np.flatnonzero(_BENT[around])
+        codes = around[bent]
+        rows, columns = self._at(bent + 1)
         planes = self.planes[self.own[rows]]
         for number, (diagonals, limits) in enumerate(wanted):
             some = np.flatnonzero(limits[planes])
@@ -116,35 +147,33 @@ class Stack:
                     least = limits[planes[a]]
                     yield number, self._between((rows[a], columns[a]), (rows[b], columns[b]), rising, between, least)
 
-    def _bends(self) -> tuple[np.ndarray, np.ndarray]:
-        """Places in the flat array whose lower left point is a corner, and the codes around it in one number."""
-        flat, wide = self.code.ravel(), self.code.shape[1]
-        around = flat[: -wide - 1] | flat[1:-wide] << 2 | flat[wide:-1] << 4 | flat[wide + 1 :] << 6
-        bent = np.flatnonzero(_BENT[around])
-        return bent + wide + 1, around[bent]
-
     def _between(
         self, low: tuple[np.ndarray, ...], high: tuple[np.ndarray, ...], rising: bool, between: int, limits: np.ndarray
     ) -> Places:
         """Corners, given by row and column, with only squares of one code between them."""
         (ra, ca), (rb, cb) = low, high
         oa, ob = self.own[ra], self.own[rb]
-        xa, ya, xb, yb = self.xs[oa, ca], self.ys[ra], self.xs[ob, cb], self.ys[rb]
+        xa, ya, xb, yb = self.xs[self.first[oa] + ca], self.ys[ra], self.xs[self.first[ob] + cb], self.ys[rb]
         sign = 1 if rising else -1
         a, b = _near(oa, sign * xa, ya, ob, sign * xb, yb, limits)
         left, right = (ca[a], cb[b]) if rising else (cb[b], ca[a])
-        corners = np.stack([ra[a], left, rb[b], right], 1)
-        free = [bool((self.code[r0:r1, c0:c1] == between).all()) for r0, c0, r1, c1 in _rows(corners)]
+        corners = np.stack([self.begin[ra[a]], self.begin[rb[b]], self.wide[ra[a]], left, right], 1)
+        free = [
+            bool((self.code[low:high].reshape(-1, wide)[:, c0:c1] == between).all())
+            for low, high, wide, c0, c1 in _rows(corners)
+        ]
         a, b = a[free], b[free]
         x0, x1 = np.minimum(xa[a], xb[b]), np.maximum(xa[a], xb[b])
         boxes = np.stack([self.planes[oa[a]], x0, ya[a], x1, yb[b]], 1).reshape(-1, 5)
         return Places(boxes, np.full(len(a), RISING if rising else FALLING), np.hypot(x1 - x0, yb[b] - ya[a]))
 
-
     def areas(self) -> np.ndarray:
         """What each of the planes (planes,) is covered of."""
-        wide, high = np.diff(self.xs, axis=1, append=0), np.diff(self.ys, append=0)
-        return np.bincount(self.own, ((self.code > 0) * wide[self.own]).sum(1) * high).astype(np.int64)
+        squares = np.flatnonzero(self.code)
+        row, column = self._at(squares)
+        at = self.first[self.own[row]] + column
+        sizes = (self.xs[at + 1] - self.xs[at]) * (self.ys[row + 1] - self.ys[row])
+        return np.bincount(self.own[row], sizes, len(self.planes)).astype(np.int64)
 
 
 def frames(boxes: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -152,28 +181,31 @@ def frames(boxes: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray
     order = np.argsort(label, kind="stable")
     boxes, label = boxes[order], label[order]
     begin = np.flatnonzero(np.diff(label, prepend=-1))
-    frame = np.concatenate(
-        [np.minimum.reduceat(boxes[:, :3], begin), np.maximum.reduceat(boxes[:, 3:], begin)], axis=1
-    )
+    frame = np.concatenate([np.minimum.reduceat(boxes[:, :3], begin), np.maximum.reduceat(boxes[:, 3:], begin)], axis=1)
     area = (frame[:, 3:] - frame[:, 1:3]).prod(1)
     counts = np.diff(begin, append=len(boxes))
     several = np.repeat(counts > 1, counts)
     number = np.repeat(np.arange(len(begin)), counts)
-    for stack in stacks(np.column_stack([number, boxes[:, 1:]])[several]):
-        area[stack.planes] = stack.areas()
+    stack = stacked(np.column_stack([number, boxes[:, 1:]])[several])
+    area[stack.planes] = stack.areas()
     return frame, area
 
 
-def stacks(first: np.ndarray, second: np.ndarray = NONE) -> Iterator[Stack]:
-    """The planes on which boxes of two kinds are, by their number of columns."""
-    boxes, kinds = np.concatenate([first, second]), np.repeat([FIRST, SECOND], [len(first), len(second)])
-    if not len(boxes):
-        return
-    lattice = _Sides(boxes, (1, 3))
-    digits = np.maximum(np.ceil(np.log2(lattice.counts)).astype(int), _FEWEST)
-    for size in np.unique(digits).tolist():
-        chosen = digits[lattice.own] == size
-        yield _stack(boxes[chosen], kinds[chosen], 1 << size)
+def stacked(first: np.ndarray, second: np.ndarray = NONE) -> Stack:
+    """The planes on which boxes of two kinds are."""
+    boxes = np.concatenate([first, second])
+    x, y = _Sides(boxes, (1, 3)), _Sides(boxes, (2, 4))
+    number = np.arange(len(x.planes))
+    own = np.insert(np.repeat(number, y.counts), y.begin, number)
+    wide = x.counts[own]
+    begin = np.cumsum(wide) - wide + 1
+    code = np.zeros(wide.sum() + 1, dtype=np.uint8)
+    rows, columns = y.at + (x.own + 1)[:, None], x.at - x.begin[x.own, None]
+    for kind, which in ((FIRST, slice(len(first))), (SECOND, slice(len(first), None))):
+        box, row = expanded(*rows[which].T)
+        low, high = columns[which][box].T + begin[row]
+        code[expanded(low, high)[1]] |= kind
+    return Stack(code, begin, own, x.planes, x.begin, x.places, np.insert(y.places, y.begin, 0))
 
 
 class _Sides:
@@ -186,24 +218,6 @@ class _Sides:
         self.planes, self.begin, self.counts = np.unique(self.places // SPAN, return_index=True, return_counts=True)
         self.places %= SPAN
         self.own = np.searchsorted(self.planes, boxes[:, 0])
-
-
-def _stack(boxes: np.ndarray, kinds: np.ndarray, columns: int) -> Stack:
-    x, y = _Sides(boxes, (1, 3)), _Sides(boxes, (2, 4))
-    own = np.concatenate([[0, 0], np.repeat(np.arange(len(y.planes)), y.counts)])
-    ys = np.concatenate([[0, 0], y.places])
-    ranks = np.arange(len(x.places)) - np.repeat(x.begin, x.counts)
-    xs = np.zeros((len(x.planes), columns), dtype=np.int64)
-    xs[np.repeat(np.arange(len(x.planes)), x.counts), ranks] = x.places
-    code = np.zeros((len(own), columns), dtype=np.uint8)
-    rows, ends = y.at + 2, x.at - x.begin[x.own, None]
-    code = np.zeros(len(own) * columns, dtype=np.uint8)
-    for kind in (FIRST, SECOND):
-        which = kinds == kind
-        box, row = expanded(*rows[which].T)
-        begin, end = ends[which][box].T + row * columns
-        code[expanded(begin, end)[1]] |= kind
-    return Stack(code.reshape(-1, columns), own, x.planes, xs, ys)
 
 
 def _rows(array: np.ndarray) -> Iterator[tuple[int, ...]]:

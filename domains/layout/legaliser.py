@@ -3,8 +3,8 @@
 Lengths here are whole steps of the grid. On one axis, with the other held, widths, spaces, sizes of cuts and margins
 are constraints `place[high] - place[low] >= least` between two edges, and the sum of |place - target| is to be least;
 the target is the layout as it came, rounded to the grid. The matrix is totally unimodular, so a vertex is on the grid.
-Each constraint may be missed at a high price: then the others that bear on it are named. Least areas are not among the
-constraints: a shape that is too small stays so, and is among what is left.
+Each constraint may be missed at a high price: then the others that bear on it are named. A shape of too little area
+grows by one of its rectangles, on one axis, as far as it lacks with the other held. Shapes that are held do not move.
 
 What decides which axis keeps two shapes apart is where they lack less, once. Shapes that touch stay in touch, shapes
 apart stay apart, edges on the window's edge stay there, and so does the order of the edges of two shapes that overlap
@@ -14,42 +14,21 @@ and connect: a cut stays on its metal, and a gate across its channel. A cell tha
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize, sparse  # type: ignore[import-untyped]
 
 from domains.layout import regions, rules
 from domains.layout.cell import Cell, from_array
 from domains.layout.checks import Batch, Finding
-from domains.layout.technology import Layer, Rule, Technology
+from domains.layout.programme import ORDER, Conflict, Link, least_moves
+from domains.layout.technology import Area, Layer, Rule, Technology
 
-RULE, ORDER = 1e5, 1e3
-"""Price of a step by which a rule, or the order of edges, is missed; all edges together cost less than this a step."""
 _ROUNDS = 8
 _REFINED = 6
 _ATTEMPTS = 4
-
-
-class Link(NamedTuple):
-    """The edge `high` has to be `least` or more above the edge `low`; edges 2k and 2k + 1 are those of shape k."""
-
-    low: int
-    high: int
-    least: int
-    name: str
-    price: float = RULE
-
-
-@dataclass(frozen=True)
-class Conflict:
-    """A rule that could not be satisfied, by how many nm, and the others that stand against it on this axis."""
-
-    rule: str
-    short: int
-    against: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -70,60 +49,22 @@ class Legalised:
         return self.moved / max(self.edges, 1)
 
 
-def legalise(cell: Cell) -> Legalised:
-    """The cell with its edges moved the least so that it breaks no rule, as far as that is possible."""
+def legalise(cell: Cell, held: Collection[int] = ()) -> Legalised:
+    """The cell with its edges moved the least so that it breaks no rule, as far as that is possible.
+
+    The shapes of the numbers in `held` stay as they are, and so do rules that only they break.
+    """
     if not rules.markers(cell):
         return Legalised(cell, 0, 4 * len(cell.shapes), (), ())
     turned: set[tuple[int, int]] = set()
     found: list[Legalised] = []
     for _ in range(_ATTEMPTS):
-        problem = _Problem(cell, turned)
+        problem = _Problem(cell, turned, held)
         found.append(problem.solved())
         if not found[-1].left or not problem.stuck - turned:
             break
         turned = turned | problem.stuck
     return min(found, key=lambda one: (len(one.left), one.moved))
-
-
-def least_moves(
-    target: np.ndarray, free: np.ndarray, most: int, links: Sequence[Link]
-) -> tuple[np.ndarray, list[Conflict]]:
-    """Places of edges (m,) in 0 .. `most` that satisfy the links, with the least sum of |place - target|, and the rest.
-
-    Edges that are not `free` (m,) stay. Of several optima it is one that the simplex method finds.
-    """
-    if not links:
-        return target.copy(), []
-    low, high, least, price = (np.array([link[k] for link in links]) for k in (0, 1, 2, 4))
-    lack = least - (target[high] - target[low])
-    if (lack <= 0).all():
-        return target.copy(), []
-    m, rows = len(target), np.arange(len(links))
-    signs = np.repeat([-1.0, 1.0], len(links))
-    differences = sparse.coo_array((signs, (np.r_[rows, rows], np.r_[high, low])), shape=(len(links), m))
-    matrix = sparse.hstack([differences, -differences, -sparse.eye_array(len(links))]).tocsr()
-    up, down = np.where(free, most - target, 0), np.where(free, target, 0)
-    upper = np.concatenate([up, down, np.maximum(lack, 0) + 2.0 * most])
-    result = optimize.linprog(
-        np.concatenate([np.ones(2 * m), price]),
-        A_ub=matrix,
-        b_ub=-lack,
-        bounds=np.stack([np.zeros(len(upper)), upper], 1),
-        method="highs-ds",
-    )
-    if not result.success:  # misses are allowed at a price, so a solution there is
-        raise ArithmeticError(f"HiGHS gave up on {len(links)} constraints: {result.message}")
-    step = np.rint(result.x[:m] - result.x[m : 2 * m]).astype(np.int64)
-    place = target + step
-    short = least - (place[high] - place[low])
-    push = -result.ineqlin.marginals
-    return place, list(_conflicts(links, short, push))
-
-
-def _conflicts(links: Sequence[Link], short: np.ndarray, push: np.ndarray) -> Iterator[Conflict]:
-    for k in np.flatnonzero(short > 0).tolist():
-        against = {links[i].name for i in np.flatnonzero(push > links[k].price / 2).tolist() if i != k}
-        yield Conflict(links[k].name, int(short[k]), tuple(sorted(against - {links[k].name})) or ("window",))
 
 
 class _Gap(NamedTuple):
@@ -138,7 +79,7 @@ class _Gap(NamedTuple):
 class _Problem:
     """One layout on its way. `box[k, axis]` is the low and the high edge of shape k."""
 
-    def __init__(self, cell: Cell, turned: Iterable[tuple[int, int]]) -> None:
+    def __init__(self, cell: Cell, turned: Iterable[tuple[int, int]], held: Collection[int]) -> None:
         self.cell, self.technology = cell, cell.rules
         self.grid = self.technology.grid
         shapes = cell.array()
@@ -147,13 +88,18 @@ class _Problem:
         self.most = np.array([cell.width, cell.height]) // self.grid
         self.target = _on_grid(self.raw, self.grid, self.most)
         self.box = self.target.copy()
-        self.free = (self.target > 0) & (self.target < self.most[:, None])
+        self.held = np.isin(np.arange(len(shapes)), list(held))
+        self.inside = (self.target > 0) & (self.target < self.most[:, None])
+        """The others are on the window's edge."""
+        self.free = self.inside & ~self.held[:, None, None]
         self.turned = set(turned)
         """Pairs of shapes to be kept apart on the axis where they lack more."""
         self.axis: dict[tuple[int, int], tuple[int, int, int]] = {}
         """By pair: the axis on which it is kept apart, and which of the two is the lower one."""
         self.joined: set[tuple[int, int, int]] = set()
         """Axis, lower and upper shape of gaps to be closed."""
+        self.enlarged: dict[int, tuple[int, int, int]] = {}
+        """By connected shape of too little area: the rectangle that grows, on which axis, and to what length."""
         self.stuck: set[tuple[int, int]] = set()
         self.conflicts: list[list[Conflict]] = [[], []]
         self.shape = self._connected()
@@ -168,10 +114,11 @@ class _Problem:
                 self._settle(axis)
             if (self.box == before).all():
                 break
-        corners = self.box.transpose(0, 2, 1).reshape(-1, 4) * self.grid
+        places = np.where(self.held[:, None, None], self.raw, self.box * self.grid)
+        corners = places.transpose(0, 2, 1).reshape(-1, 4)
         shapes = np.unique(np.concatenate([self.layer[:, None], corners], 1), axis=0)
         made = from_array(self.cell.technology, self.cell.width, self.cell.height, shapes)
-        moved = int(np.abs(self.box * self.grid - self.raw).sum())
+        moved = int(np.abs(places - self.raw).sum())
         conflicts = tuple(self.conflicts[0] + self.conflicts[1])
         return Legalised(made, moved, self.raw.size, conflicts, tuple(rules.markers(made)))
 
@@ -210,31 +157,62 @@ class _Problem:
 
     def _size(self, axis: int, k: int, size: int, name: str) -> Iterator[Link]:
         yield Link(2 * k + 1, 2 * k, -size, name)
-        if self.free[k, axis].all():
+        if self.inside[k, axis].all():
             yield Link(2 * k, 2 * k + 1, size, name)
 
     def _layer(self, axis: int, number: int) -> Iterator[Link]:
         layer, own = self.technology.layers[number], np.flatnonzero(self.layer == number)
         boxes = self.box[own].transpose(0, 2, 1).reshape(-1, 4)
-        near = self._near(layer, boxes)
+        if layer.area:
+            yield from self._areas(axis, number, layer.area)
+        narrow, gaps = self._near(layer, boxes)
         if layer.width:
             least, name = self._steps(layer.width.nm), self._name(number, "width", layer.width)
-            for place in near:
-                yield from self._wide(axis, own, boxes, place, least, name) if place.kind == "width" else ()
-        gaps = [place for place in near if place.kind != "width"]
+            for place in narrow:
+                yield from self._wide(axis, own, boxes, place, least, name)
         for one, other in self._seen(gaps, own, boxes):
             same = self.shape[one] == self.shape[other]
             rule = layer.notch if same and layer.notch else layer.space
             gap = _Gap(one, other, self._steps(rule.nm), self._name(number, "space", rule))
             yield from self._apart(axis, gap, bool(same) and not layer.size)
 
-    def _near(self, layer: Layer, boxes: np.ndarray) -> list[Finding]:
+    def _areas(self, axis: int, number: int, area: Area) -> Iterator[Link]:
+        """Each shape of too little area grows, unless the window's edge cuts it."""
+        name = f"{self.technology.layers[number].name} area ({area.rule})"
+        for label in np.unique(self.shape[self.layer == number]).tolist():
+            own = np.flatnonzero(self.shape == label)
+            boxes = self.box[own]
+            if ((boxes > 0) & (boxes < self.most[:, None])).all():
+                covered = regions.union(boxes.transpose(0, 2, 1).reshape(-1, 4), *self.most.tolist()).area
+                self._enlarge(label, own, -(-area.nm2 // self.grid**2) - covered)
+            if label in self.enlarged and self.enlarged[label][1] == axis:
+                k, _, length = self.enlarged[label]
+                yield Link(2 * k, 2 * k + 1, length, name)
+
+    def _enlarge(self, label: int, own: np.ndarray, lack: int) -> None:
+        """Let that rectangle of a shape grow that has to grow least to make up for this lack of area."""
+        sides = self.box[own, :, 1] - self.box[own, :, 0]
+        steps = np.where(self.free[own].any(2), -(-lack // sides[:, ::-1]), self.most.max() + 1)
+        if label in self.enlarged:
+            k, axis, _ = self.enlarged[label]
+            at = int(np.flatnonzero(own == k)[0])
+        else:
+            at, axis = (int(i) for i in np.unravel_index(steps.argmin(), steps.shape))
+        if lack > 0 and steps[at, axis] <= self.most.max():
+            self.enlarged[label] = int(own[at]), axis, int(sides[at, axis] + steps[at, axis])
+
+    def _near(self, layer: Layer, boxes: np.ndarray) -> tuple[list[Finding], list[Finding]]:
         """Where boxes (n, 4) of a layer, and the gaps between them, measure less than twice what they have to."""
         space = Rule("", 2 * self._steps(max(layer.space.nm, layer.notch.nm if layer.notch else 0)))
         width = Rule("", 2 * self._steps(layer.width.nm)) if layer.width else None
         doubled = Technology("", 1, 1, (0, 0), (Layer("", (0, 0), space, width, None),))
         wide, high = self.most.tolist()
-        return list(Batch(doubled, [np.insert(boxes, 0, 0, axis=1)], [(wide, high)]).findings())
+        batch = Batch(doubled, [np.insert(boxes, 0, 0, axis=1)], [(wide, high)])
+        narrow: list[Finding] = []
+        gaps: list[Finding] = []
+        for place in batch.findings():
+            (narrow if batch.limits[place.limit].kind == "width" else gaps).append(place)
+        return narrow, gaps
 
     def _seen(self, gaps: Sequence[Finding], own: np.ndarray, boxes: np.ndarray) -> list[tuple[int, int]]:
         """Pairs of shapes that face each other over these gaps, and those decided on before."""
@@ -293,7 +271,7 @@ class _Problem:
         self, axis: int, own: np.ndarray, boxes: np.ndarray, narrow: Finding, least: int, name: str
     ) -> Iterator[Link]:
         """Keep a part wide that measures so much on this axis, between two sides or two inner corners."""
-        (x0, y0, x1, y1), distance = narrow.box, narrow.measured
+        (x0, y0, x1, y1), distance = narrow.box, narrow.measured[0]
         begin, end = ((x0, x1), (y0, y1))[axis], ((y0, y1), (x0, x1))[axis]
         here, there = begin[1] - begin[0], end[1] - end[0]
         run = distance == here
@@ -354,9 +332,9 @@ class _Problem:
         yield from self._beyond(axis, k, int(to[margins.min((0, 2)).argmax()]), least, name)
 
     def _beyond(self, axis: int, inner: int, outer: int, least: int, name: str) -> Iterator[Link]:
-        if self.free[outer, axis, 0]:
+        if self.inside[outer, axis, 0]:
             yield Link(2 * outer, 2 * inner, least, name)
-        if self.free[outer, axis, 1]:
+        if self.inside[outer, axis, 1]:
             yield Link(2 * inner + 1, 2 * outer + 1, least, name)
 
     def _on(self, k: int, layers: tuple[int, ...]) -> bool:
@@ -438,7 +416,7 @@ def _on_grid(raw: np.ndarray, grid: int, most: np.ndarray) -> np.ndarray:
 
 def _facing(boxes: np.ndarray, gap: Finding) -> Iterator[tuple[int, int]]:
     """Boxes (n, 4) at the two ends of a gap: of a run, the sides there, else the corners."""
-    (x0, y0, x1, y1), distance = gap.box, gap.measured
+    (x0, y0, x1, y1), distance = gap.box, gap.measured[0]
     low, high = boxes[:, :2], boxes[:, 2:]
     if distance == x1 - x0 or distance == y1 - y0:
         a = 0 if distance == x1 - x0 else 1

@@ -31,6 +31,9 @@ class Places(NamedTuple):
         return _unit(plane, left, below), _unit(plane, right, above)
 
 
+NO_PLACES = Places(np.zeros((0, 5), dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
+
+
 def _unit(plane: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.stack([plane, x, y, x + 1, y + 1], axis=1)
 

@@ -121,8 +121,8 @@ def _words(technology: Technology, limit: Limit, measured: tuple[float, float]) 
     told = "missed" if missed else _UNITS.get(kind, "{:.4g} nm").format(*measured)
     if rule is None:
         return told, f"multiples of {technology.grid} nm", _REMEDIES[kind], "grid"
-    least = f"{rule.nm2} nm²" if isinstance(rule, Area) else f"{rule.nm} nm"
-    least = f"exactly {rule.nm} x {least}" if kind == "size" else f"at least {least}"
+    amount = f"{rule.nm2} nm²" if isinstance(rule, Area) else f"{rule.nm} nm"
+    least = f"exactly {amount.removesuffix(' nm')} x {amount}" if kind == "size" else f"at least {amount}"
     if isinstance(rule, Pair):
         names = " or ".join(technology.layers[number].name for number in rule.to)
         least = f"{'wholly' if missed else least} {_WHERE[kind]} {names}"

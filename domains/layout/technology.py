@@ -56,8 +56,8 @@ class Pair:
     """A rule between shapes of layers `of`, all or those that overlap some of layers `on`, and those of layers `to`.
 
     By `check`: `enclosure`, `of` lies in `to`, `nm` or more from its sides; `extension`, where `of` crosses `to`, it
-    ends `nm` or more behind it; `separation`, gaps between the two are `nm` or more; `overlap`, where the two touch and
-    each goes on behind the other, they share `nm` or more.
+    ends `nm` or more behind it, and where it ends beside `to`, its far side is as far; `separation`, gaps between the
+    two are `nm` or more; `overlap`, where the two touch and each goes on behind the other, they share `nm` or more.
     """
 
     check: str

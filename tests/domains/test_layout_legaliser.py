@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache
 from itertools import product
 
@@ -11,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domains import layout
-from domains.layout import Cell, Rectangle, cell, connectivity, legaliser, rules
-from domains.layout.legaliser import RULE, Link
+from domains.layout import Cell, Rectangle, cell, connectivity, legaliser, programme, rules
+from domains.layout.programme import RULE, Link
 
 DIFF, POLY, CONTACT, LI = range(4)
 
@@ -26,10 +27,12 @@ def made(*shapes: tuple[int, ...]) -> Cell:
     return Cell("sky130", 2000, 2000, tuple(Rectangle(*shape) for shape in shapes))
 
 
-def noisy(clip: Cell, sigma: float, rng: np.random.Generator) -> Cell:
-    """The clip with Gaussian noise on all sides, in whole nm."""
+def noisy(clip: Cell, sigma: float, rng: np.random.Generator, held: Collection[int] = ()) -> Cell:
+    """The clip with Gaussian noise on all sides, but those of held shapes, in whole nm."""
     shapes = clip.array()
-    shapes[:, 1:] += np.rint(rng.normal(0, sigma, (len(shapes), 4))).astype(np.int64)
+    noise = np.rint(rng.normal(0, sigma, (len(shapes), 4))).astype(np.int64)
+    noise[list(held)] = 0
+    shapes[:, 1:] += noise
     return cell.from_array(clip.technology, 2000, 2000, np.c_[shapes[:, :1], shapes[:, 1:].clip(0, 2000)])
 
 
@@ -92,7 +95,7 @@ def test_moves_cost_as_little_as_the_best_of_all_places(target: list[int], free:
         missed = sum(max(link.least - (place[link.high] - place[link.low]), 0) for link in links)
         return RULE * missed + sum(abs(a - b) for a, b in zip(place, target, strict=True))
 
-    place, conflicts = legaliser.least_moves(np.array(target), np.array(free), MOST, links)
+    place, conflicts = programme.least_moves(np.array(target), np.array(free), MOST, links)
     choices = [range(MOST + 1) if loose else [fixed] for loose, fixed in zip(free, target, strict=True)]
     assert tuple(place) in product(*choices)
     assert cost(tuple(place.tolist())) == min(map(cost, product(*choices)))
@@ -139,3 +142,43 @@ def test_a_whole_cell_keeps_its_margins() -> None:
     assert [marker.name for marker in rules.markers(tight)] == ["m1.4"]
     found = legaliser.legalise(tight)
     assert (found.left, found.moved) == ((), 10)
+
+
+@pytest.mark.parametrize("name", ["sky130", "ihp_sg13g2"])
+def test_held_shapes_stay_to_the_nanometre_and_the_rest_gives_way(name: str) -> None:
+    """Real shapes are held in noisy ones: every rule can be kept, as the real cell shows."""
+    rng = np.random.default_rng(1)
+    left = 0
+    for clip in clips(name):
+        held = np.flatnonzero(rng.random(len(clip.shapes)) < 0.4).tolist()
+        raw = noisy(clip, 2, rng, held)
+        found = legaliser.legalise(raw, [k for k, site in enumerate(raw.sites) if site in held])
+        assert {clip.shapes[k] for k in held} <= {*found.cell.shapes}
+        left += bool(found.left)
+    assert left <= 0.1 * len(clips(name))
+
+
+def test_what_is_held_off_the_grid_or_against_a_rule_stays_so() -> None:
+    held, near = Rectangle(LI, 502, 500, 600, 900), Rectangle(LI, 700, 500, 900, 900)
+    found = legaliser.legalise(made(held, near), [0])
+    assert held in found.cell.shapes
+    assert {marker.rule for marker in found.left} == {"width", "grid"}
+    assert found.cell.shapes[1].x0 == 770
+
+
+@pytest.mark.parametrize(
+    ("shapes", "held", "grown"),
+    [
+        ([(200, 200, 400, 400)], [], 85),  # 200 x 285 nm are 57000 nm²
+        ([(200, 200, 400, 300), (200, 300, 370, 400)], [], 100),  # together they lack 19100 nm²: the wider one grows
+        ([(0, 200, 200, 400)], [], 0),  # may go on behind the window's edge
+        ([(200, 200, 370, 400), (200, 570, 370, 1500)], [1], 115),  # sideways, as 200 nm there are the more
+        ([(200, 200, 400, 400)], [0], 0),
+    ],
+)
+def test_too_small_shapes_grow(shapes: list[tuple[int, ...]], held: list[int], grown: int) -> None:
+    li = layout.technology.load("sky130_cells").index("li_or_met1")
+    before = Cell("sky130_cells", 2000, 2000, tuple(Rectangle(li, *shape) for shape in shapes))
+    found = legaliser.legalise(before, held)
+    assert found.moved == grown
+    assert [marker.name for marker in found.left] == (["li.6"] if held == [0] else [])

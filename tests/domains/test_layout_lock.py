@@ -85,7 +85,21 @@ def test_what_cannot_be_held_is_refused(tmp_path: Path) -> None:
 
 
 def test_repair_moves_nothing_that_is_held() -> None:
-    wrong = Cell("sky130", 2000, 2000, (Rectangle(0, 100, 100, 600, 140), Rectangle(0, 100, 200, 600, 400)))
+    wrong = Cell("sky130", 2000, 2000, (Rectangle(0, 100, 200, 600, 400), Rectangle(0, 100, 600, 600, 640)))
     assert DOMAIN.violations(wrong)
-    assert DOMAIN.repaired(wrong, [0]) == wrong
+    assert DOMAIN.repaired(wrong, [0, 1]) == wrong
     assert not DOMAIN.violations(DOMAIN.repaired(wrong, []))
+    assert wrong.shapes[0] in DOMAIN.repaired(wrong, [0]).shapes
+    assert not DOMAIN.violations(DOMAIN.repaired(wrong, [0]))
+
+
+def test_sites_are_those_of_the_state_whatever_else_is_made() -> None:
+    """The held rectangle is at site 5; one without area is dropped before it, and one that sorts first comes after."""
+    state = DOMAIN.encode([Cell("sky130", 2000, 2000, (Rectangle(1, 400, 400, 600, 800),))])
+    held = lock.spread(state, [5])
+    for site, corners in ((3, (0.5, 0.5, 0.5, 0.5)), (7, (-0.5, -0.5, -0.25, 0.75))):
+        held["layer"][0, site, 0], held["mask"][0, site] = 1, True
+        held["corners"][0, site] = torch.tensor(corners)
+    (design,) = DOMAIN.decode(held)
+    assert (design.dropped, design.sites) == (1, (7, 5))
+    assert design.shapes[1] == Rectangle(1, 400, 400, 600, 800)

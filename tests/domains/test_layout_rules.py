@@ -177,6 +177,15 @@ def test_each_rule_holds_at_its_limit_and_not_a_step_below(
     assert [(marker.rule, marker.measured) for marker in markers] == [(rule, told)]
 
 
+@pytest.mark.parametrize("beyond", [0, 5])
+def test_what_ends_beside_a_shape_reaches_as_far_as_its_far_side(beyond: int) -> None:
+    """A strip crosses the lower part of b and passes its upper part, whose side faces that of the strip's end."""
+    strip, low, high = [A, 1000, 1000, 1100, 1300], [B, 900, 900, 1500, 1200], [B, 1165 + beyond, 1200, 1500, 1500]
+    markers = found(technology(("extension", 170)), [strip, low, high])
+    beside = [(m.box, m.measured) for m in markers if m.rule == "extension" and m.box[0] == 1000 and m.box[2] > 1100]
+    assert beside == ([] if beyond else [((1000, 1200, 1165, 1300), "165 nm")])
+
+
 def test_limits_are_of_every_rule() -> None:
     assert {rule for rule, *_ in LIMITS} == {*rules.NAMES} - {"grid", "empty"}
     assert {marker.rule for marker in found(technology(), [[A, 1000, 1000, 1100, 1203]])} == {"grid"}

@@ -1,8 +1,8 @@
 """KLayout's verdict on cells: run as a process of its own, and importing nothing of ours.
 
-Each line on stdin is a JSON object: `rules`, the number of `layers`, and `cells` with a `size` and `boxes` (layer x0 y0
-x1 y1 in nm). Each line on stdout is the answer: by cell, the number of a rule and a box x0 y0 x1 y1 for each finding;
-CPU seconds of the checks alone, on regions that are merged already; and those of merging.
+Each line on stdin is a JSON object: `rules`, the number of `layers`, `repeats`, and `cells` with a `size` and `boxes`
+(layer x0 y0 x1 y1 in nm). Each line on stdout is the answer: by cell, the number of a rule and a box x0 y0 x1 y1 for
+each finding; and CPU seconds of merging and of the checks, the least of all repeats for each cell.
 """
 
 from __future__ import annotations
@@ -23,20 +23,23 @@ def main() -> None:
     """Answer line by line."""
     for line in sys.stdin:
         asked = json.loads(line)
-        seconds, merging, found = 0.0, 0.0, []
+        seconds, found = 0.0, []
         for cell in asked["cells"]:
-            layers, drawn = (regions(cell["boxes"], asked["layers"]) for _ in range(2))
-            started = time.process_time()
-            for region in layers:
-                region.merge()
-            merged = time.process_time()
-            results = [
-                CHECKS[rule["check"]](rule, drawn if rule["check"] == "grid" else layers) for rule in asked["rules"]
-            ]
-            ended = time.process_time()
-            seconds, merging = seconds + ended - merged, merging + merged - started
+            runs = [judged(cell, asked) for _ in range(asked["repeats"])]
+            seconds += min(spent for spent, _ in runs)
+            results = runs[0][1]
             found.append([[k, box] for k, some in enumerate(results) for box in boxes(some, asked["rules"][k], cell)])
-        print(json.dumps({"found": found, "seconds": seconds, "merging": merging}), flush=True)
+        print(json.dumps({"found": found, "seconds": seconds}), flush=True)
+
+
+def judged(cell: dict[str, Any], asked: dict[str, Any]) -> tuple[float, list[list[Any]]]:
+    """CPU seconds of merging and of the checks, and what these found, rule by rule."""
+    layers, drawn = (regions(cell["boxes"], asked["layers"]) for _ in range(2))
+    started = time.process_time()
+    for region in layers:
+        region.merge()
+    results = [CHECKS[rule["check"]](rule, drawn if rule["check"] == "grid" else layers) for rule in asked["rules"]]
+    return time.process_time() - started, results
 
 
 def regions(rows: list[list[int]], layers: int) -> list[db.Region]:
