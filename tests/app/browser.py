@@ -34,6 +34,10 @@ PATIENCE = 120.0
 """Seconds that anything may take on a busy machine."""
 
 
+class Navigated(Exception):  # noqa: N818 -- nothing is wrong
+    """The page was replaced before it could answer."""
+
+
 class Browser:
     """One browser with one page; a context manager."""
 
@@ -75,6 +79,8 @@ class Browser:
         while True:
             answer = json.loads(self._socket.recv(PATIENCE))
             if answer.get("id") == self._calls:
+                if "navigated" in answer.get("error", {}).get("message", ""):
+                    raise Navigated(method)
                 assert "error" not in answer, answer
                 found: dict[str, Any] = answer["result"]
                 return found
@@ -83,9 +89,16 @@ class Browser:
         """Open an address."""
         self.call("Page.navigate", url=address)
 
+    def reload(self) -> None:
+        """Open the page again."""
+        self.call("Page.reload")
+
     def ask(self, script: str) -> Any:
-        """The value of an expression in the page."""
-        answer = self.call("Runtime.evaluate", expression=script, returnByValue=True)
+        """The value of an expression in the page; asked again where the page is just being replaced."""
+        try:
+            answer = self.call("Runtime.evaluate", expression=script, returnByValue=True)
+        except Navigated:
+            return self.ask(script)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 

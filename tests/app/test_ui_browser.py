@@ -72,7 +72,7 @@ def test_generate_watch_rank_reload_download(address: str, tmp_path: Path) -> No
         until(lambda: [rows[number] for number in cards(browser)] == sorted(rows.values()))
 
         worst = cards(browser)[0]
-        browser.ask("location.reload()")
+        browser.reload()
         until(lambda: len(cards(browser)) == 16)
         assert f"run={folder.name}" in browser.ask("location.href")
 
