@@ -14,6 +14,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -196,9 +197,11 @@ def _ui(words: list[str]) -> int:
 
 def _submit(overrides: list[str]) -> int:
     spec = from_plain(RunSpec, composed("generate", overrides))
-    from app import worker
+    spec = replace(spec, out=str(placed(spec)))
+    from app import service, worker
     from data.store.queue import Queue
 
+    service.prepare(spec)  # whatever is wrong is told now, not to a worker
     run = worker.enlist(spec, placed(spec), Queue())
     run.withdraw_cancel()
     run.event("submitted")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from app import worker
+from app import jobs, worker
 from app.spec import RunSpec, SpecError, from_plain
-from app.ui import jobs
 from data.errors import InputError
 from data.store import Run
 from data.store.database import Database

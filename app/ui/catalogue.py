@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from dataclasses import dataclass
 from typing import Any
 
+from app import PROGRAM
 from data.errors import InputError
 
 LONGEST = 300
 """Seconds that the answer may take."""
-PROGRAM = (sys.executable, "-P", "-m", "app.cli")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ from typing import Any
 
 import streamlit as st
 
-from app.ui import catalogue, form, jobs, run_view, text
+from app import jobs
+from app.ui import catalogue, form, run_view, text
 from app.ui.catalogue import Catalogue
 from data.errors import InputError
 from data.store import Run

@@ -11,8 +11,9 @@ from typing import Any
 
 import streamlit as st
 
-from app.ui import jobs, ranking, text
-from app.ui.jobs import Status
+from app import jobs
+from app.jobs import Status
+from app.ui import ranking, text
 from app.ui.ranking import Entry
 from data.errors import InputError
 from data.store import LOG, Run

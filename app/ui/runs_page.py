@@ -8,7 +8,8 @@ from datetime import datetime
 
 import streamlit as st
 
-from app.ui import design_page, jobs, run_view, text
+from app import jobs
+from app.ui import design_page, run_view, text
 from data.errors import InputError
 from data.store import Run
 

@@ -38,6 +38,7 @@ LOG, EVENTS = "worker.log", "events.jsonl"
 LATELY = 1 << 16
 """Bytes of events, from the end, that are read."""
 _BEFORE_SPEC = (EVENTS, LOG, "violations.jsonl", "designs", "thumbnails")
+"""What a folder may have before it has its spec."""
 _FREE = ("n", "batch", "device")
 """Keys of a spec in which a run that goes on may differ from before."""
 
@@ -125,7 +126,7 @@ class Run:
                 run._write_spec(spec)
         except OSError as error:
             raise StoreError(
-                f"{path} cannot be made ({error.strerror}); set FORESHAPE_HOME to another folder"
+                f"{path} cannot be made ({error.strerror}); give another out=DIR, or another FORESHAPE_HOME"
             ) from error
         return run
 
@@ -286,7 +287,8 @@ class Run:
             shutil.rmtree(self._new, ignore_errors=True)
         if self._lock is not None:
             if locked(self._lock, tries=1):
-                self._sweep()
+                with self._alone():  # one who submits it again may be about to rename a file
+                    self._sweep()
             self._lock.close()
 
     @contextmanager

@@ -207,14 +207,15 @@ class Watch:
     def look(self) -> int:
         """Look once; returns how many shards were given up."""
         now, beats = self.clock(), self.queue.beats()
+        workers = {worker for _, _, worker in beats}
+        dead = {worker for worker in workers if presence.vanished(worker)}
         same = {key: seen for key, seen in self._seen.items() if beats.get(key) == seen[0]}
         self._seen = {key: same.get(key, (beat, now)) for key, beat in beats.items()}
-        dead = {worker for worker in {worker for _, _, worker in beats} if presence.vanished(worker)}
         gone = [
             (key, beat) for key, (beat, since) in self._seen.items() if now - since >= self.patience or key[2] in dead
         ]
         given = sum(self.queue.give_up(*key, beat) for key, beat in gone)
-        presence.sweep({worker for _, _, worker in beats} - dead)
+        presence.sweep(workers - dead)
         return given
 
 

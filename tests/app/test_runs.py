@@ -225,3 +225,17 @@ def test_a_store_that_cannot_be_reached_is_one_line(
     caught = capsys.readouterr().err
     assert caught.count("\n") == 1
     assert "secret" not in caught
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["checkpoint=nowhere", "rewards.gc_content.target=7", "domain.length=129", "out=FILE", "guidance.strength=3"],
+)
+def test_what_is_wrong_is_told_when_it_is_submitted(
+    words: list[str], change: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "FILE").write_text("a treasure")
+    assert cli.run(["submit", *words, change.replace("FILE", str(tmp_path / "FILE"))]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not runs_folder().exists()
+    assert (tmp_path / "FILE").read_text() == "a treasure"

@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from app import cli, service, worker
+from app import cli, jobs, service, worker
 from app.composition import composed
 from app.spec import RunSpec, from_plain
-from app.ui import jobs
 from data.errors import InputError
 from data.store import LOG, Cancelled, Run, StoreError, locked
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from app.benchmarks.runs import claims, kills, whole
+from app.benchmarks.runs import claims, kills
 from data.store import home
 
 SEED = 0
@@ -60,6 +60,8 @@ def table(result: Mapping[str, Any]) -> str:
 
 
 def _measurements(quick: bool, store: str) -> Iterator[tuple[str, Measurement]]:
+    from app.benchmarks.runs import whole  # loads PyTorch, which the processes of `claims` are to be spared
+
     shards, workers, beats = (400, 40, 2) if quick else (20_000, 1000, 20)
     url = f"sqlite:///{(home() / 'foreshape.db').absolute()}"
     for place in (url, store) if store.startswith("postgres") else (url,):

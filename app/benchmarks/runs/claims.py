@@ -29,8 +29,8 @@ REPEATS = 50
 def raced(url: str, shards: int) -> dict[str, float]:
     """So many trivial shards claimed and ended by eight processes: those lost, those claimed twice, and shards/s."""
     with _run_of(url, shards) as run, _processes(RACERS) as pool:
-        raced = list(pool.map(_race, [url] * RACERS, [run] * RACERS, range(RACERS)))
-    claimed, moments = (list(chain.from_iterable(part)) for part in zip(*raced, strict=True))
+        answers = list(pool.map(_race, [url] * RACERS, [run] * RACERS, range(RACERS)))
+    claimed, moments = (list(chain.from_iterable(part)) for part in zip(*answers, strict=True))
     seconds, kinds = max(moments) - min(moments), len(set(claimed))
     return {
         "n": shards,
@@ -71,8 +71,10 @@ def _run_of(url: str, shards: int) -> Iterator[str]:
     """The name of a run with so many shards, in the table meanwhile."""
     queue, run = Queue(Database(url)), f"bench-{secrets.token_hex(4)}"
     queue.submit(run, Path(run), shards, (), 1)
-    yield run
-    queue.forget(run)
+    try:
+        yield run
+    finally:
+        queue.forget(run)
 
 
 def _processes(count: int) -> ProcessPoolExecutor:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
+
+from app import PROGRAM
 
 
 def begin(*words: str) -> subprocess.Popen[bytes]:
     """Start a command."""
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    line = [sys.executable, "-m", "app.cli", *words]
-    return subprocess.Popen(line, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return subprocess.Popen([*PROGRAM, *words], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def foreshape(*words: str) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
 import time
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from data.store import Run, runs_folder
 
 RUN = ("domain=dna", "generator=rmf", "batch=8")
 VICTIMS = ("worker", "submitter", "both")
-SUBMITTING, BETWEEN = 3.0, 0.4
+SUBMITTING, BETWEEN = 8.0, 0.4
 """Seconds that a submission takes at most, and within which a batch is made."""
 
 
@@ -47,24 +46,18 @@ def _killed(folder: Path, n: int, victim: str, rng: random.Random) -> int:
         submitter.wait()
     if worker is None:
         return 0
-    _wait(worker, folder, 0 if _is_empty(folder) else rng.randrange(n))
+    moment = rng.randrange(n)
+    while worker.poll() is None and _begun(folder) and len(Run(folder).finished()) < moment:
+        time.sleep(0.05)
     time.sleep(rng.uniform(0, BETWEEN))
     worker.kill()
     worker.wait()
-    return 0 if _is_empty(folder) else len(Run(folder).finished())
+    return len(Run(folder).finished())
 
 
-def _is_empty(folder: Path) -> bool:
-    """Whether the submitter was killed before it had asked for anything."""
-    return not (folder / "spec.yaml").exists()
-
-
-def _wait(worker: subprocess.Popen[bytes], folder: Path, designs: int) -> None:
-    """Wait until the run has more than so many designs, or has none and may never have any."""
-    while designs and worker.poll() is None and len(Run(folder).finished()) <= designs:
-        if not (folder / "events.jsonl").exists():  # it was made, and killed before it was in the queue
-            return
-        time.sleep(0.05)
+def _begun(folder: Path) -> bool:
+    """Whether the submitter came so far that a worker can have heard of the run."""
+    return (folder / "events.jsonl").exists()
 
 
 def _gone_on(name: str, n: int) -> dict[str, bytes]:

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from app import PROGRAM
 from app.spec import RunSpec, from_plain
-from app.ui.catalogue import PROGRAM
 from app.worker import name_of
 from data.store import LOG, Run, StoreError, locked, runs_folder
 from data.store.queue import CANCELLED, DONE, FAILED, LOST, PAUSED, QUEUED, RUNNING, Queue
