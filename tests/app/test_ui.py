@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given, strategies
 from streamlit.testing.v1 import AppTest
 
-from app import inventory, plugins, worker
+from app import inventory, jobs, plugins, worker
 from app.spec import RunSpec, from_plain
-from app.ui import catalogue, design_page, form, jobs, ranking, run_view, server, text
+from app.ui import catalogue, design_page, form, ranking, run_view, server, text
 from app.ui.catalogue import Catalogue
 from data.errors import InputError
 from data.store import Run
