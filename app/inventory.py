@@ -20,7 +20,6 @@ from data.space import Space
 from data.store import home
 from domains.base import Domain, Lockable, Repairing, Sequenced
 from generators.base import Guidance
-from rewards.base import Differentiable, Reward
 
 
 def contents() -> dict[str, Any]:
@@ -112,16 +111,16 @@ def _cell(domain: str, generator: str) -> dict[str, Any]:
 
 
 def _rewards(domain_name: str, domain: Domain[Any]) -> list[dict[str, Any]]:
-    """The rewards that score designs of this domain in this form, as they are without parameters."""
+    """The rewards that score designs of this domain in this form, also those that cannot do without parameters."""
     found = []
     for name in plugins.names("reward"):
         try:
-            told = getattr(plugins.returned("reward", name), "domains", (domain_name,))
-            reward: Reward | None = plugins.build("reward", name, {}, domain) if domain_name in told else None
+            reward = plugins.returned("reward", name)
+            fits = domain_name in getattr(reward, "domains", (domain_name,)) and plugins.takes("reward", name, domain)
         except InputError:
             continue
-        if reward is not None and domain_name in reward.domains:
-            found.append({"name": name, "differentiable": isinstance(reward, Differentiable)})
+        if fits:
+            found.append({"name": name, "differentiable": hasattr(reward, "relaxed")})
     return found
 
 

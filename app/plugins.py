@@ -75,6 +75,10 @@ def module(kind: str, name: str) -> types.ModuleType:
         raise PluginError(f"{kind} {name} cannot be imported: {type(error).__name__}: {error}") from error
     if not callable(getattr(found, "build", None)):
         raise PluginError(f"{kind} {name} has no function build; it must have one")
+    try:
+        typing.get_type_hints(found.build)
+    except (NameError, TypeError) as error:
+        raise PluginError(f"{kind} {name}: the annotations of build mean nothing when it runs: {error}") from error
     imported: types.ModuleType = found
     return imported
 
@@ -106,6 +110,13 @@ def parameters(kind: str, name: str) -> dict[str, Any]:
 def returned(kind: str, name: str) -> Any:
     """The class that a plug-in's `build` says it returns, None where it does not say."""
     return typing.get_type_hints(module(kind, name).build).get("return")
+
+
+def takes(kind: str, name: str, subject: Any) -> bool:
+    """Whether a plug-in's `build` is for subjects like this one, by the annotation of its first parameter."""
+    function = module(kind, name).build
+    hint = typing.get_type_hints(function).get(next(iter(inspect.signature(function).parameters), ""))
+    return not isinstance(hint, type) or isinstance(subject, hint)
 
 
 def arguments(function: Callable[..., Any], given: Mapping[str, Any], owner: str, skip: int = 0) -> dict[str, Any]:
