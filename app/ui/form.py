@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -179,10 +180,11 @@ def _throw() -> None:
 
 def _parameters(catalogue: Catalogue, kind: str, name: str, preset: Mapping[str, Any]) -> dict[str, Any]:
     """Inputs for the parameters of a plug-in, two in a row; returns those that are not at their default."""
+    few = catalogue.choices(kind, name)
     inputs = {
-        parameter: (INPUTS[kind_of_value.removesuffix(" | None")], default)
-        for parameter, (kind_of_value, default) in catalogue.parameters(kind, name).items()
-        if kind_of_value.removesuffix(" | None") in INPUTS and not _by_itself(parameter, f"{kind}/{name}/{parameter}")
+        parameter: (partial(_one_of, few[parameter]) if parameter in few else INPUTS[type_name], default)
+        for parameter, (type_name, default) in catalogue.parameters(kind, name).items()
+        if (parameter in few or type_name in INPUTS) and not _by_itself(parameter, f"{kind}/{name}/{parameter}")
     }
     given = {}
     columns = st.columns(2) if len(inputs) > 1 else [st.container()]
@@ -223,6 +225,10 @@ def _text(label: str, key: str, default: Any) -> Any:
 
 def _switch(label: str, key: str, default: Any) -> Any:
     return _kept(st.toggle, label, key, _remembered(key, default, (bool,)))
+
+
+def _one_of(options: Sequence[str], label: str, key: str, default: str) -> Any:
+    return _choice(label, key, options, default=default)
 
 
 def _words(label: str, key: str, default: Any) -> list[str]:

@@ -89,6 +89,15 @@ def test_the_ui_never_loads_torch() -> None:
     assert told.stdout.split() == ["False"]
 
 
+def test_a_parameter_that_is_one_of_a_few_is_chosen_and_not_typed(home: Path) -> None:
+    app = opened()
+    app = checked(app.selectbox(key="form/domain").select("protein").run())
+    app = checked(app.toggle(key="form/rewards/protein/secondary_structure").set_value(True).run())
+    kind = app.selectbox(key="form/reward/secondary_structure/kind")
+    assert (kind.value, kind.options) == ("helix", ["helix", "strand"])
+    checked(kind.select("strand").run())
+
+
 @pytest.mark.parametrize("generator", plugins.names("generator"))
 @pytest.mark.parametrize("domain", plugins.names("domain"))
 def test_every_ready_cell_from_click_to_files(
