@@ -14,7 +14,6 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -22,7 +21,7 @@ from typing import Any, NoReturn
 import yaml
 
 from app.composition import composed
-from app.spec import DEVICES, EvaluateSpec, RunSpec, SpecError, TrainSpec, from_plain, placed
+from app.spec import DEVICES, EvaluateSpec, RunSpec, SpecError, TrainSpec, from_plain
 from data.errors import InputError
 from data.store import Cancelled, Run, home
 
@@ -41,6 +40,7 @@ USAGE = """foreshape VERB [key=value …]
   export     copy a run's designs  RUN --to DIR [--format gb]
   ui         the same in a browser [--port 8501]
   submit     queue a run for workers; the same arguments as generate. The same command again goes on with it
+             [executor=local|ray|slurm executor.workers=4 …]   starts workers too
   worker     make queued designs  [RUN] [--device cpu|cuda|cuda:0] [--drain]
   runs       [list] [--json] | pause, resume, cancel, retry or first RUN | best REWARD
   reindex    make the index of all runs anew from their folders
@@ -196,16 +196,14 @@ def _ui(words: list[str]) -> int:
 
 
 def _submit(overrides: list[str]) -> int:
-    spec = from_plain(RunSpec, composed("generate", overrides))
-    spec = replace(spec, out=str(placed(spec)))
-    from app import service, worker
-    from data.store.queue import Queue
+    from app import executors, runs
 
-    service.prepare(spec)  # whatever is wrong is told now, not to a worker
-    run = worker.enlist(spec, placed(spec), Queue())
-    run.withdraw_cancel()
-    run.event("submitted")
-    print(run.path)
+    plain = composed("submit", overrides)
+    executor = executors.chosen(plain.pop("executor", None))
+    folder = runs.submitted(from_plain(RunSpec, plain))
+    for name in executor.start() if executor is not None else ():
+        print(f"worker: {name}", file=sys.stderr)
+    print(folder)
     return 0
 
 

@@ -32,8 +32,10 @@ def composed(verb: str, overrides: Sequence[str]) -> dict[str, Any]:
     Hydra chooses the presets and reads the overrides; what they change is changed here, so that it is the same on
     presets and on a spec file.
     """
-    groups = {"domain", "generator"} | ({"guidance"} if verb == "generate" else set())
-    legal = {str(key) for key in OmegaConf.load(PRESETS / f"{verb}.yaml")} - {"defaults"} | groups
+    preset = "generate" if verb == "submit" else verb
+    groups = {"domain", "generator"} | ({"guidance"} if preset == "generate" else set())
+    legal = {str(key) for key in OmegaConf.load(PRESETS / f"{preset}.yaml")} - {"defaults"} | groups
+    legal |= {"executor"} if verb == "submit" else set()
     paths: dict[str, Any] = {}
     choices: dict[str, str] = {}
     changes: list[Override] = []
@@ -41,15 +43,17 @@ def composed(verb: str, overrides: Sequence[str]) -> dict[str, Any]:
         key, _, value = text.partition("=")
         if key in PATHS and key in legal:
             paths[key] = _path(text)
-        elif key in groups:
+        elif key in groups or (key == "executor" and key in legal):
             choices[key] = _known(key, value)
         else:
             changes.append(_parsed(text, legal))
-    start = paths.pop("spec", None)
+    start, executor = paths.pop("spec", None), choices.pop("executor", None)
     if start is None:
-        plain = {key: value for key, value in _presets(verb, choices).items() if key in legal}
+        plain = {key: value for key, value in _presets(preset, choices).items() if key in legal}
     else:
         plain = _read(Path(start)) | {key: {"name": value} for key, value in choices.items()}
+    if executor is not None:
+        plain["executor"] = {"name": executor}
     for change in changes:
         _apply(change, plain)
     plain.pop("spec", None)

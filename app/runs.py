@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from app import jobs, worker
-from app.spec import RunSpec, SpecError, from_plain
+from app.spec import RunSpec, SpecError, from_plain, placed
 from data.errors import InputError
 from data.store import Run
 from data.store.database import Database
@@ -15,6 +17,18 @@ from data.store.queue import Queue, Standing
 
 MOST_BEST = 20
 """Designs that `runs best` names."""
+
+
+def submitted(spec: RunSpec) -> Path:
+    """Queue a run for any worker, or what it lacks; returns its folder. Raises `InputError` for whatever is wrong."""
+    from app import service  # loads PyTorch
+
+    spec = replace(spec, out=str(placed(spec)))
+    service.prepare(spec)  # which tells now what else a worker would be told
+    run = worker.enlist(spec, placed(spec), Queue())
+    run.withdraw_cancel()
+    run.event("submitted")
+    return run.path
 
 
 def listed() -> dict[str, Any]:

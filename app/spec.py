@@ -143,7 +143,7 @@ LIMITS = {
 
 def _value(key: str, value: Any) -> Any:
     if key in plugins.ROOMS:
-        return _choice(key, value)
+        return choice(key, value)
     if key == "rewards":
         return {name: _weighted(name, entry) for name, entry in _mapping("rewards", value or {}).items()}
     if key == "lock":
@@ -167,7 +167,8 @@ def _whole(key: str, value: Any) -> int:
     return value
 
 
-def _choice(kind: str, value: Any) -> Choice:
+def choice(kind: str, value: Any) -> Choice:
+    """A plug-in that was asked for, by its name or as a table with it; raises `SpecError`."""
     entry = dict(_mapping(kind, {"name": value} if isinstance(value, str) else value))
     name = entry.pop("name", None)
     if name not in plugins.names(kind):
