@@ -28,6 +28,7 @@ from data.store import Cancelled, Run, home
 USAGE = """foreshape VERB [key=value …]
 
   generate   make designs          domain=dna generator=rmf n=64 steps=4 seed=7 guidance=lookahead out=DIR
+             -m seed=1,2 steps=2,4   a run of each combination
   check      the same arguments; says what would be done, writes nothing
   train      make a checkpoint     domain=dna generator=rmf out=DIR
   evaluate   measure a generator   domain=dna generator=rmf reference=FILE.npz steps=[1,4,100] n=512
@@ -84,12 +85,18 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _generate(overrides: list[str]) -> int:
-    spec = from_plain(RunSpec, composed("generate", overrides))
+    from app import runs
+
+    specs = runs.asked(overrides)
     from app import report, service
 
-    folder = service.generate(spec, on_terminal)
-    print(report.text(Run(folder).rows()))
-    print(folder)
+    for spec in specs if len(specs) > 1 else ():
+        service.prepare(spec)  # whatever is wrong with the last is told before the first is made
+    folders = []
+    for spec in specs:
+        folders.append(service.generate(spec, on_terminal))
+        print(report.text(Run(folders[-1]).rows()))
+    print(*folders, sep="\n")
     return 0
 
 
@@ -196,14 +203,14 @@ def _ui(words: list[str]) -> int:
 
 
 def _submit(overrides: list[str]) -> int:
-    from app import executors, runs
+    from app import composition, executors, runs
 
-    plain = composed("submit", overrides)
-    executor = executors.chosen(plain.pop("executor", None))
-    folder = runs.submitted(from_plain(RunSpec, plain))
+    wanted, others = composition.executor(overrides)
+    executor, specs = executors.chosen(wanted), runs.asked(others)
+    folders = runs.submitted(specs)
     for name in executor.start() if executor is not None else ():
         print(f"worker: {name}", file=sys.stderr)
-    print(folder)
+    print(*folders, sep="\n")
     return 0
 
 

@@ -2,33 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from app import jobs, worker
-from app.spec import RunSpec, SpecError, from_plain, placed
+from app.composition import combinations, composed
+from app.spec import RunSpec, SpecError, from_plain, placed, placed_as
 from data.errors import InputError
 from data.store import Run
 from data.store.database import Database
 from data.store.index import best, refresh, reindex
 from data.store.queue import Queue, Standing
 
+SEVERAL = ("-m", "--multirun")
 MOST_BEST = 20
 """Designs that `runs best` names."""
 
 
-def submitted(spec: RunSpec) -> Path:
-    """Queue a run for any worker, or what it lacks; returns its folder. Raises `InputError` for whatever is wrong."""
+def asked(overrides: Sequence[str]) -> list[RunSpec]:
+    """The runs of one command: one, or with `-m` one of each combination of the values that vary.
+
+    Raises `InputError` where one of them is wrong.
+    """
+    words = [word for word in overrides if word not in SEVERAL]
+    if len(words) == len(overrides):
+        return [from_plain(RunSpec, composed("generate", words))]
+    found = [placed_as(name, from_plain(RunSpec, plain)) for name, plain in combinations("generate", words)]
+    parent = Path(found[0].out or "").parent
+    if len(found) > 1 and (parent / "spec.yaml").exists():
+        raise SpecError(f"{parent} is a run; give out=DIR that holds several")
+    return found
+
+
+def submitted(specs: Sequence[RunSpec]) -> list[Path]:
+    """Queue runs for any worker, or what they lack; returns their folders. Raises `InputError`."""
     from app import service  # loads PyTorch
 
-    spec = replace(spec, out=str(placed(spec)))
-    service.prepare(spec)  # which tells now what else a worker would be told
-    run = worker.enlist(spec, placed(spec), Queue())
-    run.withdraw_cancel()
-    run.event("submitted")
-    return run.path
+    here = [replace(spec, out=str(placed(spec))) for spec in specs]
+    for spec in here:
+        service.prepare(spec)  # which tells now what else a worker would be told
+    queue = Queue()
+    for spec in here:
+        run = worker.enlist(spec, placed(spec), queue)
+        run.withdraw_cancel()
+        run.event("submitted")
+    return [placed(spec) for spec in here]
 
 
 def listed() -> dict[str, Any]:

@@ -39,7 +39,7 @@ LATELY = 1 << 16
 """Bytes of events, from the end, that are read."""
 _BEFORE_SPEC = (EVENTS, LOG, "violations.jsonl", "designs", "thumbnails")
 """What a folder may have before it has its spec."""
-_FREE = ("n", "batch", "device")
+FREE = ("n", "batch", "device")
 """Keys of a spec in which a run that goes on may differ from before."""
 
 
@@ -344,7 +344,7 @@ class Run:
         if provenance is not None and (self.path / "provenance.json").exists():
             theirs, ours = theirs | {"weights": _weights(self.provenance)}, ours | {"weights": _weights(provenance)}
         for key in sorted(theirs.keys() | ours.keys()):
-            if theirs.get(key) != ours.get(key) and key not in _FREE:
+            if theirs.get(key) != ours.get(key) and key not in FREE:
                 raise StoreError(
                     f"{self.path} is a run with {key}={theirs.get(key)}, not {ours.get(key)}; "
                     "give another out=DIR, or the same values to continue it"
