@@ -38,7 +38,7 @@ USAGE = """foreshape VERB [key=value …]
   models     list | verify | record   the shipped checkpoints, and their digests
   doctor     is all well here?     [--json]
   restore    the spec inside an exported FILE; `generate spec=` takes it
-  export     copy a run's designs  RUN --to DIR [--format gb]
+  export     copy a run's designs  RUN --to DIR [--format gb|png|…]
   ui         the same in a browser [--port 8501]
   submit     queue a run for workers; the same arguments as generate. The same command again goes on with it
              [executor=local|ray|slurm executor.workers=4 …]   starts workers too
@@ -190,7 +190,9 @@ def _export(words: list[str]) -> int:
     if not given.to:
         raise SpecError("--to names no folder; give --to DIR")
     suffix = None if given.format is None else f".{given.format.removeprefix('.')}"
-    print(f"{Run.find(given.run).export(Path(given.to), suffix)} files in {given.to}")
+    from app import runs
+
+    print(f"{runs.exported(Run.find(given.run), Path(given.to), suffix)} files in {given.to}")
     return 0
 
 

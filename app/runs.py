@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from app import jobs, worker
+from app import jobs, png, worker
 from app.composition import combinations, composed
 from app.spec import RunSpec, SpecError, from_plain, placed, placed_as
 from data.errors import InputError
-from data.store import Run
+from data.store import Run, put_all
 from data.store.database import Database
 from data.store.index import best, refresh, reindex
 from data.store.queue import Queue, Standing
@@ -49,6 +50,28 @@ def submitted(specs: Sequence[RunSpec]) -> list[Path]:
         run.withdraw_cancel()
         run.event("submitted")
     return [placed(spec) for spec in here]
+
+
+def exported(run: Run, to: Path, suffix: str | None) -> int:
+    """Put a run's designs into a folder, in one format, in all, or as pictures (`.png`); returns how many files.
+
+    Raises `InputError`.
+    """
+    if suffix != png.SUFFIX or suffix in run.formats():
+        return run.export(to, suffix)
+    from app import provenance  # loads PyTorch
+
+    png.renderer()
+    spec, origin = from_plain(RunSpec, run.spec | {"out": None}), run.provenance
+    pictures = {}
+    for index in sorted(run.finished()):
+        path, notes = run.thumbnail_path(index), provenance.of_design(spec, index, origin)
+        pictures[f"{path.stem}{suffix}"] = partial(_picture, path, notes)
+    return put_all(to, pictures)
+
+
+def _picture(path: Path, notes: Mapping[str, str]) -> bytes:
+    return png.drawn(path.read_bytes(), notes)
 
 
 def listed() -> dict[str, Any]:
