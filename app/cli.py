@@ -14,7 +14,6 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -22,13 +21,14 @@ from typing import Any, NoReturn
 import yaml
 
 from app.composition import composed
-from app.spec import DEVICES, EvaluateSpec, RunSpec, SpecError, TrainSpec, from_plain, placed
+from app.spec import DEVICES, EvaluateSpec, RunSpec, SpecError, TrainSpec, from_plain
 from data.errors import InputError
 from data.store import Cancelled, Run, home
 
 USAGE = """foreshape VERB [key=value …]
 
   generate   make designs          domain=dna generator=rmf n=64 steps=4 seed=7 guidance=lookahead out=DIR
+             -m seed=1,2 steps=2,4   a run of each combination
   check      the same arguments; says what would be done, writes nothing
   train      make a checkpoint     domain=dna generator=rmf out=DIR
   evaluate   measure a generator   domain=dna generator=rmf reference=FILE.npz steps=[1,4,100] n=512
@@ -38,9 +38,10 @@ USAGE = """foreshape VERB [key=value …]
   models     list | verify | record   the shipped checkpoints, and their digests
   doctor     is all well here?     [--json]
   restore    the spec inside an exported FILE; `generate spec=` takes it
-  export     copy a run's designs  RUN --to DIR [--format gb]
+  export     copy a run's designs  RUN --to DIR [--format gb|png|…]
   ui         the same in a browser [--port 8501]
   submit     queue a run for workers; the same arguments as generate. The same command again goes on with it
+             [executor=local|ray|slurm executor.workers=4 …]   starts workers too
   worker     make queued designs  [RUN] [--device cpu|cuda|cuda:0] [--drain]
   runs       [list] [--json] | pause, resume, cancel, retry or first RUN | best REWARD
   reindex    make the index of all runs anew from their folders
@@ -84,12 +85,18 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _generate(overrides: list[str]) -> int:
-    spec = from_plain(RunSpec, composed("generate", overrides))
+    from app import runs
+
+    specs = runs.asked(overrides)
     from app import report, service
 
-    folder = service.generate(spec, on_terminal)
-    print(report.text(Run(folder).rows()))
-    print(folder)
+    for spec in specs if len(specs) > 1 else ():
+        service.prepare(spec)  # whatever is wrong with the last is told before the first is made
+    folders = []
+    for spec in specs:
+        folders.append(service.generate(spec, on_terminal))
+        print(report.text(Run(folders[-1]).rows()))
+    print(*folders, sep="\n")
     return 0
 
 
@@ -183,7 +190,9 @@ def _export(words: list[str]) -> int:
     if not given.to:
         raise SpecError("--to names no folder; give --to DIR")
     suffix = None if given.format is None else f".{given.format.removeprefix('.')}"
-    print(f"{Run.find(given.run).export(Path(given.to), suffix)} files in {given.to}")
+    from app import runs
+
+    print(f"{runs.exported(Run.find(given.run), Path(given.to), suffix)} files in {given.to}")
     return 0
 
 
@@ -196,16 +205,14 @@ def _ui(words: list[str]) -> int:
 
 
 def _submit(overrides: list[str]) -> int:
-    spec = from_plain(RunSpec, composed("generate", overrides))
-    spec = replace(spec, out=str(placed(spec)))
-    from app import service, worker
-    from data.store.queue import Queue
+    from app import composition, executors, runs
 
-    service.prepare(spec)  # whatever is wrong is told now, not to a worker
-    run = worker.enlist(spec, placed(spec), Queue())
-    run.withdraw_cancel()
-    run.event("submitted")
-    print(run.path)
+    wanted, others = composition.executor(overrides)
+    executor, specs = executors.chosen(wanted), runs.asked(others)
+    folders = runs.submitted(specs)
+    for name in executor.start() if executor is not None else ():
+        print(f"worker: {name}", file=sys.stderr)
+    print(*folders, sep="\n")
     return 0
 
 

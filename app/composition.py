@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import copy
+import hashlib
+import itertools
+import math
+import re
+from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +17,7 @@ from hydra import compose, initialize_config_module
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
+from hydra.core.override_parser.types import Override, ValueType
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -24,6 +30,8 @@ PATHS = ("out", "checkpoint", "reference", "spec")
 """Keys whose values do not pass through Hydra, so that any character may be in them."""
 MOST_BYTES = 1 << 20
 """No spec file is larger."""
+MOST_RUNS, LONGEST_NAME = 1000, 100
+"""Runs of one command, and characters of their names, at most."""
 
 
 def composed(verb: str, overrides: Sequence[str]) -> dict[str, Any]:
@@ -47,13 +55,65 @@ def composed(verb: str, overrides: Sequence[str]) -> dict[str, Any]:
             changes.append(_parsed(text, legal))
     start = paths.pop("spec", None)
     if start is None:
-        plain = {key: value for key, value in _presets(verb, choices).items() if key in legal}
+        presets = copy.deepcopy(_presets(verb, tuple(choices.items())))
+        plain = {key: value for key, value in presets.items() if key in legal}
     else:
         plain = _read(Path(start)) | {key: {"name": value} for key, value in choices.items()}
     for change in changes:
         _apply(change, plain)
     plain.pop("spec", None)
     return plain | paths
+
+
+def executor(overrides: Sequence[str]) -> tuple[dict[str, Any] | None, list[str]]:
+    """What overrides such as `executor=slurm executor.workers=4` ask for, as plain data, and the other overrides."""
+    plain: dict[str, Any] = {}
+    ours = [text for text in overrides if re.split(r"[.=]", text.lstrip("+~"))[0] == "executor"]
+    for text in ours:
+        if text.startswith("executor="):
+            plain = {"executor": {"name": _known("executor", text.partition("=")[2])} | plain.get("executor", {})}
+        else:
+            _apply(_parsed(text, {"executor"}), plain)
+    return plain.get("executor"), [text for text in overrides if text not in ours]
+
+
+def combinations(verb: str, overrides: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
+    """Every combination of values, as in `seed=1,2` and `steps=range(1,5)`: its name and its configuration.
+
+    Each is what `composed` gives for one value of each; a name has the values that vary, such as `seed=1,steps=2`.
+    Raises `SpecError`.
+    """
+    options = [_options(text) for text in overrides]
+    varied = [parts[0].partition("=")[0] for parts in options if len(parts) > 1]
+    for key in varied:
+        if sum(text.partition("=")[0] == key for text in overrides) > 1:
+            raise SpecError(f"{key} is given twice, once with several values; give it once")
+    if (count := math.prod(map(len, options))) > MOST_RUNS:
+        raise SpecError(f"these are {count} runs or more; give values for at most {MOST_RUNS}")
+    found = []
+    for parts in itertools.product(*options):
+        name = ",".join(part for part, among in zip(parts, options, strict=True) if len(among) > 1)
+        found.append((_for_a_file(name), composed(verb, parts)))
+    return found
+
+
+def _options(text: str) -> list[str]:
+    """The overrides of one value each that one override stands for."""
+    key, equals, _ = text.partition("=")
+    if not equals or key in PATHS:
+        return [text]
+    override = _override(text)
+    if not override.is_sweep_override():
+        return [text]
+    if override.value_type not in (ValueType.CHOICE_SWEEP, ValueType.SIMPLE_CHOICE_SWEEP, ValueType.RANGE_SWEEP):
+        raise SpecError(f"{text!r} is no list of values; give {key}=1,2,3 or {key}=range(1,4)")
+    return [f"{key}={value}" for value in itertools.islice(override.sweep_string_iterator(), MOST_RUNS + 1)]
+
+
+def _for_a_file(name: str) -> str:
+    """A name that any disk takes, and no other name becomes."""
+    plain = re.sub(r"[^\w.,=+-]", "_", name)[:LONGEST_NAME]
+    return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def _path(text: str) -> str | None:
@@ -82,20 +142,25 @@ def _parsed(text: str, legal: set[str]) -> Override:
         raise SpecError(f"{text!r} is not allowed; give plain values")
     if inner and head in PATHS:
         raise SpecError(f"{text!r}: {head} has no parts; give {head}=PATH")
-    try:
-        override = OverridesParser.create().parse_override(text)
-    except HydraException as error:
-        raise SpecError(f"{text!r} cannot be read as key=value; put quotes around special characters") from error
+    override = _override(text)
     if override.is_sweep_override():
-        raise SpecError(f"{text!r} is several values; give one")
+        raise SpecError(f"{text!r} is several values; give one, or -m to generate or submit")
     return override
 
 
-def _presets(verb: str, choices: Mapping[str, str]) -> dict[str, Any]:
+def _override(text: str) -> Override:
+    try:
+        return OverridesParser.create().parse_override(text)
+    except HydraException as error:
+        raise SpecError(f"{text!r} cannot be read as key=value; put quotes around special characters") from error
+
+
+@lru_cache
+def _presets(verb: str, choices: tuple[tuple[str, str], ...]) -> dict[str, Any]:
     _presets_for_all_plugins()
     try:
         with initialize_config_module("app.conf", version_base="1.3"):
-            config = compose(verb, [f"{key}={value}" for key, value in choices.items()])
+            config = compose(verb, [f"{key}={value}" for key, value in choices])
             plain: Any = OmegaConf.to_container(config, resolve=True)
     except (HydraException, OmegaConfBaseException, OSError) as error:
         raise SpecError(f"the presets cannot be read ({str(error).strip().splitlines()[0]})") from error

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import calendar
+import os
 import secrets
 import subprocess
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any
 
 from app import PROGRAM
 from app.spec import RunSpec, from_plain
@@ -62,11 +63,23 @@ def start(run: Run) -> None:
                 return
             run.withdraw_cancel()
             run.event("queued")
-            words = [*PROGRAM, "worker", str(run.path)]
-            worker = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+            begin(("worker", str(run.path)), log)
     except OSError as error:
         raise StoreError(f"no worker can be started in {run.path} ({error}); is the disk full?") from error
-    threading.Thread(target=worker.wait, daemon=True).start()  # so that it leaves no zombie
+
+
+def begin(words: Sequence[str], log: IO[bytes], **variables: str) -> int:
+    """Start this program in a process that outlives this one and inherits the log; returns its number."""
+    process = subprocess.Popen(
+        [*PROGRAM, *words],
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        start_new_session=True,
+        env=os.environ | variables,
+    )
+    threading.Thread(target=process.wait, daemon=True).start()  # so that it leaves no zombie
+    return process.pid
 
 
 def status(run: Run) -> Status:

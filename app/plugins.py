@@ -1,7 +1,7 @@
 """The file system is the registry: a module `domains/NAME.py` with a `build` function is the domain NAME.
 
 The same holds for generators, guidance and rewards. Installed packages add theirs through the entry-point groups
-`foreshape.domains`, `foreshape.generators`, `foreshape.guidance`, `foreshape.rewards`.
+`foreshape.domains`, `foreshape.generators`, `foreshape.guidance`, `foreshape.rewards`, `foreshape.executors`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ ROOMS = {
     "generator": "generators",
     "guidance": "generators.guidance",
     "reward": "rewards",
+    "executor": "app.executors",
 }
 LARGEST = 1e15
 """No number in a spec is larger, so that every one is exact as a float."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from app import __version__, devices, plugins
+from app import __version__, devices, plugins, png
 from app.spec import RunSpec, from_plain
 from data import checkpoints
 from data.errors import InputError
@@ -51,21 +51,25 @@ def of_run(spec: RunSpec, checkpoint: Path | None) -> dict[str, Any]:
 
 def restored(path: Path) -> dict[str, Any]:
     """The spec inside an exported file, as plain data; raises `InputError` for a file that has none."""
+    notes = png.notes(path) if path.suffix.lower() == png.SUFFIX else _notes(path)
+    try:
+        plain = json.loads(notes.get("spec", "null"))
+    except (ValueError, TypeError, RecursionError):
+        plain = None
+    if not isinstance(plain, dict):
+        raise InputError(f"{path} carries no spec of a run; give a file that foreshape wrote")
+    return from_plain(RunSpec, plain | {"out": None}).identity()
+
+
+def _notes(path: Path) -> Mapping[str, str]:
+    """What a file of a design carries, read by the domain that can."""
     refusals = {}
     for name in plugins.names("domain"):
         domain = plugins.build("domain", name, {})
         try:
-            notes = domain.provenance(path)
+            return dict(domain.provenance(path))
         except DesignError as error:
             refusals[error] = path.suffix.lower() in domain.suffixes
-            continue
-        try:
-            plain = json.loads(notes.get("spec", "null"))
-        except (ValueError, RecursionError):
-            plain = None
-        if not isinstance(plain, dict):
-            raise InputError(f"{path} carries no spec of a run; give a file that foreshape wrote")
-        return from_plain(RunSpec, plain | {"out": None}).identity()
     raise max(refusals, key=lambda error: refusals[error])  # the one of the domain whose kind of file it is
 
 

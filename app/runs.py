@@ -2,19 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from app import jobs, worker
-from app.spec import RunSpec, SpecError, from_plain
+from app import jobs, png, worker
+from app.composition import combinations, composed
+from app.spec import RunSpec, SpecError, from_plain, placed, placed_as
 from data.errors import InputError
-from data.store import Run
+from data.store import Run, put_all
 from data.store.database import Database
 from data.store.index import best, refresh, reindex
 from data.store.queue import Queue, Standing
 
+SEVERAL = ("-m", "--multirun")
 MOST_BEST = 20
 """Designs that `runs best` names."""
+
+
+def asked(overrides: Sequence[str]) -> list[RunSpec]:
+    """The runs of one command: one, or with `-m` one of each combination of the values that vary.
+
+    Raises `InputError` where one of them is wrong.
+    """
+    words = [word for word in overrides if word not in SEVERAL]
+    if len(words) == len(overrides):
+        return [from_plain(RunSpec, composed("generate", words))]
+    found = [placed_as(name, from_plain(RunSpec, plain)) for name, plain in combinations("generate", words)]
+    parent = Path(found[0].out or "").parent
+    if len(found) > 1 and (parent / "spec.yaml").exists():
+        raise SpecError(f"{parent} is a run; give out=DIR that holds several")
+    return found
+
+
+def submitted(specs: Sequence[RunSpec]) -> list[Path]:
+    """Queue runs for any worker, or what they lack; returns their folders. Raises `InputError`."""
+    from app import service  # loads PyTorch
+
+    here = [replace(spec, out=str(placed(spec))) for spec in specs]
+    for spec in here:
+        service.prepare(spec)  # which tells now what else a worker would be told
+    queue = Queue()
+    for spec in here:
+        run = worker.enlist(spec, placed(spec), queue)
+        run.withdraw_cancel()
+        run.event("submitted")
+    return [placed(spec) for spec in here]
+
+
+def exported(run: Run, to: Path, suffix: str | None) -> int:
+    """Put a run's designs into a folder, in one format, in all, or as pictures (`.png`); returns how many files.
+
+    Raises `InputError`.
+    """
+    if suffix != png.SUFFIX or suffix in run.formats():
+        return run.export(to, suffix)
+    from app import provenance  # loads PyTorch
+
+    png.renderer()
+    spec, origin = from_plain(RunSpec, run.spec | {"out": None}), run.provenance
+    pictures = {}
+    for index in sorted(run.finished()):
+        path, notes = run.thumbnail_path(index), provenance.of_design(spec, index, origin)
+        pictures[f"{path.stem}{suffix}"] = partial(_picture, path, notes)
+    return put_all(to, pictures)
+
+
+def _picture(path: Path, notes: Mapping[str, str]) -> bytes:
+    return png.drawn(path.read_bytes(), notes)
 
 
 def listed() -> dict[str, Any]:

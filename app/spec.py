@@ -6,13 +6,13 @@ import hashlib
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from app import plugins
 from data.errors import InputError
-from data.store import runs_folder
+from data.store import FREE, runs_folder
 
 DEVICES = ("auto", "cpu", "cuda")
 HEAVIEST = 1000
@@ -143,7 +143,7 @@ LIMITS = {
 
 def _value(key: str, value: Any) -> Any:
     if key in plugins.ROOMS:
-        return _choice(key, value)
+        return choice(key, value)
     if key == "rewards":
         return {name: _weighted(name, entry) for name, entry in _mapping("rewards", value or {}).items()}
     if key == "lock":
@@ -167,7 +167,8 @@ def _whole(key: str, value: Any) -> int:
     return value
 
 
-def _choice(kind: str, value: Any) -> Choice:
+def choice(kind: str, value: Any) -> Choice:
+    """A plug-in that was asked for, by its name or as a table with it; raises `SpecError`."""
     entry = dict(_mapping(kind, {"name": value} if isinstance(value, str) else value))
     name = entry.pop("name", None)
     if name not in plugins.names(kind):
@@ -195,5 +196,21 @@ def placed(spec: RunSpec) -> Path:
     """Where a run is written: `out`, else a new folder in the home, named by time and spec."""
     if spec.out is not None:
         return Path(spec.out)
-    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-    return runs_folder() / f"{stamp}-{hashlib.sha256(repr(spec.identity()).encode()).hexdigest()[:16]}"
+    return runs_folder() / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{_digest(spec.identity())}"
+
+
+def placed_as(name: str, spec: RunSpec) -> RunSpec:
+    """The spec of one of several runs, which is written in `out`, else in the home, in a folder of this name.
+
+    The folder is the same when the same is asked for again. Without a name it is as if there were no others.
+    """
+    if not name:
+        return spec
+    if spec.out is not None:
+        return replace(spec, out=str(Path(spec.out) / name))
+    lasting = {key: value for key, value in spec.identity().items() if key not in FREE}
+    return replace(spec, out=str(runs_folder() / f"{name}-{_digest(lasting)}"))
+
+
+def _digest(identity: Mapping[str, Any]) -> str:
+    return hashlib.sha256(repr(identity).encode()).hexdigest()[:16]

@@ -5,6 +5,19 @@ of it, `foreshape reindex` makes again.
 """
 
 from data.store.files import home, locked, runs_folder
-from data.store.folder import EVENTS, LOG, BusyError, Cancelled, Row, Run, StoreError
+from data.store.folder import EVENTS, FREE, LOG, BusyError, Cancelled, Row, Run, StoreError, put_all
 
-__all__ = ["EVENTS", "LOG", "BusyError", "Cancelled", "Row", "Run", "StoreError", "home", "locked", "runs_folder"]
+__all__ = [
+    "EVENTS",
+    "FREE",
+    "LOG",
+    "BusyError",
+    "Cancelled",
+    "Row",
+    "Run",
+    "StoreError",
+    "home",
+    "locked",
+    "put_all",
+    "runs_folder",
+]

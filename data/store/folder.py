@@ -39,7 +39,7 @@ LATELY = 1 << 16
 """Bytes of events, from the end, that are read."""
 _BEFORE_SPEC = (EVENTS, LOG, "violations.jsonl", "designs", "thumbnails")
 """What a folder may have before it has its spec."""
-_FREE = ("n", "batch", "device")
+FREE = ("n", "batch", "device")
 """Keys of a spec in which a run that goes on may differ from before."""
 
 
@@ -216,19 +216,7 @@ class Run:
         if not set(formats) <= set(self.formats()):
             raise StoreError(f"{self.path} has no {suffix} files; it has {', '.join(self.formats()) or 'no designs'}")
         sources = [self.design_path(index, ending) for index in sorted(self.finished()) for ending in formats]
-        try:
-            for source in sources:
-                target = to / source.name
-                if target.exists() and target.read_bytes() != source.read_bytes():
-                    raise StoreError(f"{target} is there already and differs; give another folder")
-            to.mkdir(parents=True, exist_ok=True)
-            for source in sources:
-                shutil.copyfile(source, to / source.name)
-        except StoreError:
-            raise
-        except (OSError, ValueError) as error:
-            raise StoreError(f"{to!s:.200} cannot take the designs ({error}); give another folder") from error
-        return len(sources)
+        return put_all(to, {source.name: source.read_bytes for source in sources})
 
     def add(
         self, row: Row, writers: Mapping[str, Callable[[Path], None]], picture: bytes, violations: Sequence[str]
@@ -344,7 +332,7 @@ class Run:
         if provenance is not None and (self.path / "provenance.json").exists():
             theirs, ours = theirs | {"weights": _weights(self.provenance)}, ours | {"weights": _weights(provenance)}
         for key in sorted(theirs.keys() | ours.keys()):
-            if theirs.get(key) != ours.get(key) and key not in _FREE:
+            if theirs.get(key) != ours.get(key) and key not in FREE:
                 raise StoreError(
                     f"{self.path} is a run with {key}={theirs.get(key)}, not {ours.get(key)}; "
                     "give another out=DIR, or the same values to continue it"
@@ -388,6 +376,25 @@ class Run:
         temporary = self.path / f".{name}.{os.getpid()}"
         temporary.write_text(text)
         temporary.replace(self.path / name)
+
+
+def put_all(to: Path, contents: Mapping[str, Callable[[], bytes]]) -> int:
+    """Write files (name -> what gives its content) into a folder; returns how many.
+
+    Raises `StoreError` where the folder cannot take them, and before it would change a file that is there.
+    """
+    try:
+        for name, content in contents.items():
+            if (to / name).exists() and (to / name).read_bytes() != content():
+                raise StoreError(f"{to / name} is there already and differs; give another folder")
+        to.mkdir(parents=True, exist_ok=True)
+        for name, content in contents.items():
+            (to / name).write_bytes(content())
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise StoreError(f"{to!s:.200} cannot take the designs ({error}); give another folder") from error
+    return len(contents)
 
 
 def _put(content: bytes, path: Path) -> None:
