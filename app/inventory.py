@@ -13,12 +13,12 @@ import torch
 from app import __version__, cells, devices, plugins
 from app.composition import composed
 from app.spec import Choice
-from data import checkpoints, corpora
+from data import checkpoints, conditions, corpora
 from data.errors import InputError
 from data.noise import DesignNoise
 from data.space import Space
 from data.store import home
-from domains.base import Domain, Lockable, Repairing, Sequenced
+from domains.base import Conditional, Domain, Lockable, Repairing, Sequenced
 from generators.base import Guidance
 
 
@@ -96,6 +96,7 @@ def _cell(domain: str, generator: str) -> dict[str, Any]:
     try:
         found["state"] = cells.state(domain, generator)
         built = cells.domain(Choice(domain, {}), generator)
+        asked = _conditions(f"{domain}-{generator}", built)
     except InputError as error:
         return found | {"reason": str(error)}
     if found["state"] != cells.READY:
@@ -107,6 +108,7 @@ def _cell(domain: str, generator: str) -> dict[str, Any]:
         "sequenced": isinstance(built, Sequenced),
         "repairing": isinstance(built, Repairing),
         "lock": _lock(built, plugins.returned("generator", generator)),
+        "conditions": asked,
         "preset": composed("generate", [f"domain={domain}", f"generator={generator}"]),
     }
 
@@ -131,6 +133,15 @@ def _lock(domain: Domain[Any], generator: Any) -> dict[str, str]:
         return {}
     parameters = inspect.signature(domain.locked).parameters
     return {name: inspect.formatannotation(each.annotation).strip("'") for name, each in parameters.items()}
+
+
+def _conditions(name: str, domain: Domain[Any]) -> dict[str, Any]:
+    """What a shipped checkpoint lets be asked of designs, besides what all of the domain have, as plain data."""
+    if name not in checkpoints.names():
+        return {}
+    learned = Space.from_dict(checkpoints.config(checkpoints.FOLDER / name)["space"]).conditions
+    given = domain.given if isinstance(domain, Conditional) else {}
+    return conditions.to_dict({key: one for key, one in learned.items() if key not in given})
 
 
 def _guidances(generator: Any) -> list[dict[str, Any]]:

@@ -67,6 +67,7 @@ def built(spec: RunSpec) -> Prepared:
     guidance = plugins.build("guidance", spec.guidance.name, spec.guidance.parameters)
     rewards = scorer(domain, spec.domain.name, spec.rewards)
     generator = cells.ready(spec.generator, domain, weights, spec.seed, devices.resolve(spec.device))
+    cells.ask(generator, domain, spec.condition or {}, spec.cfg)
     check_together(spec, generator, guidance, rewards)
     lock = locked(spec, domain, generator)
     return Prepared(domain, generator, guidance, rewards, weights, provenance.of_run(spec, weights), lock)

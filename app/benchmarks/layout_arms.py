@@ -21,8 +21,9 @@ from app.spec import TrainSpec, from_plain, to_plain
 from data.noise import DesignNoise, StepNoise
 from data.space import State
 from data.store import home
-from domains.layout import WINDOW, Layout, metrics
+from domains.layout import Layout, metrics
 from domains.layout.cell import Cell
+from domains.layout.clips import WINDOW
 from generators.base import Generator
 from generators.hybrid.generator import Hybrid
 
