@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from app import cells, cli, inventory, plugins
+from app.composition import composed
 from app.spec import Choice
 from data import checkpoints
 from rewards.base import Differentiable
@@ -34,6 +35,14 @@ def test_list_names_every_plugin_with_its_parameters(capsys: pytest.CaptureFixtu
     dna = next(entry for entry in found["plugins"]["domain"] if entry["name"] == "dna")
     assert dna["parameters"]["length"] == 256
     assert dna["about"]
+
+
+@pytest.mark.parametrize("domain", plugins.names("domain"))
+def test_a_domain_alone_is_enough_to_design_in_it(domain: str) -> None:
+    asked = composed("generate", [f"domain={domain}"])
+    assert cells.state(domain, asked["generator"]["name"]) == cells.READY
+    assert asked["generator"] == composed("train", [f"domain={domain}"])["generator"]
+    assert composed("generate", [f"domain={domain}", "generator=ideas"])["generator"]["name"] == "ideas"
 
 
 NEED_A_FILE = {"motif_rmsd", "hotspot_contacts"}
