@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from diffusers import DDIMScheduler
 from torch import Tensor
+from torch.nn import functional
 
 from generators.hybrid.conditions import Asked
 from generators.hybrid.heads import TIMES
@@ -56,10 +57,13 @@ class Sampler:
     ) -> None:
         self.model, self.scheduler, self.vocabulary, self.held = model, scheduler, model.vocabulary, held
         self.needed = 0 if held is None else 1 + int(held.mask[0].nonzero().max())
-        name, n = next(iter(self.vocabulary.categoricals.items()))
         self.given = model.given(None)[None] if asked is None else model.given(asked.rows)  # (branches, channels)
         self.weight = 1.0 if asked is None else asked.weight
-        self.wanted = None if asked is None else asked.allowed(model.space.conditions, name, n)
+        self.wanted = [
+            torch.ones(n, dtype=torch.bool) if asked is None else asked.allowed(model.space.conditions, name, n)
+            for name, n in self.vocabulary.categoricals.items()
+        ]
+        """By categorical factor: the categories (n,) that may be drawn."""
 
     def tile(self, draws: Draws) -> Units:
         """One sequence for each row; it ends by itself, or at the space's length."""
@@ -121,10 +125,7 @@ class Sampler:
         No end before the last unit that is held; anything where training has seen nothing that may follow.
         """
         allowed: Tensor = self.model.transitions[previous] != 0
-        asked = torch.ones_like(allowed[0])
-        asked[-1] = i >= self.needed
-        if self.wanted is not None:
-            asked[:-1] = self.wanted
+        asked = functional.pad(self.wanted[0].to(allowed.device), (0, 1), value=i >= self.needed)
         allowed &= asked
         allowed |= asked & ~allowed.any(-1, keepdim=True)
         return allowed
@@ -134,7 +135,7 @@ class Sampler:
         fields, config, kinds = self.model.fields, self.model.config, len(self.vocabulary.categoricals)
         z, chosen = fields.with_category(hidden, 0, self._all(first)), [first]
         for j in range(1, kinds):
-            logits = self._guided(fields.category_logits(z, j))
+            logits = self._guided(fields.category_logits(z, j)).masked_fill(~self.wanted[j].to(z.device), -torch.inf)
             chosen.append(choose(logits, draws.uniform[:, i, j], config.category_temperature, config.top_p))
             z = fields.with_category(z, j, self._all(chosen[-1]))
         categories = torch.stack(chosen, dim=-1)

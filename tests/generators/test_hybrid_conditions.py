@@ -108,8 +108,18 @@ def test_no_category_is_drawn_that_is_not_asked_for() -> None:
     assert draw(generator)["tone"].sum((0, 1))[1] == 0
 
 
-@pytest.mark.parametrize("places", [0, 1])
-def test_guidance_of_equal_conditions_or_weight_one_is_no_guidance(places: int) -> None:
+def test_no_category_of_any_factor_is_drawn_that_is_not_asked_for() -> None:
+    factors = {"kind": Categorical(2), "tone": Categorical(3)}
+    torch.manual_seed(0)
+    conditions = {"tones": Subset("tone", ("a", "b", "c"))}
+    generator = hybrid.build(Space(6, factors, conditions=conditions), 24, 1, 2, conditioned=True)
+    generator.model.transitions.fill_(1.0)
+    assert draw(generator)["tone"].sum((0, 1)).all()
+    generator.ask({}, {"tones": "b"}, 1.0)
+    assert draw(generator)["tone"].sum((0, 1)).bool().tolist() == [False, True, False]
+
+
+def test_guidance_of_equal_conditions_or_weight_one_is_no_guidance() -> None:
     generator, row = shaken(), codes(SPACE.conditions, {"style": "round"})
     generator._asked = Asked(row, row, 3.0)
     twice = draw(generator)
