@@ -29,7 +29,7 @@ USAGE = """foreshape VERB [key=value …]
 
   generate   make designs          domain=dna generator=rmf n=64 steps=4 seed=7 guidance=lookahead out=DIR
              -m seed=1,2 steps=2,4   a run of each combination
-  check      the same arguments; says what would be done, writes nothing
+  check      the same arguments; says what would be done and what it would take, writes nothing
   train      make a checkpoint     domain=dna generator=rmf out=DIR
   evaluate   measure a generator   domain=dna generator=rmf reference=FILE.npz steps=[1,4,100] n=512
   demo       a few designs in every domain, on one page   [FOLDER]
@@ -102,7 +102,7 @@ def _generate(overrides: list[str]) -> int:
 
 def _check(overrides: list[str]) -> int:
     spec = from_plain(RunSpec, composed("generate", overrides))
-    from app import service
+    from app import preflight, service
 
     ready = service.prepare(spec)
     weights = ready.checkpoint.name if ready.checkpoint else "no checkpoint"
@@ -111,6 +111,7 @@ def _check(overrides: list[str]) -> int:
         f"{spec.n} {spec.domain.name} designs ({ready.domain.space}) by {spec.generator.name} with {weights} "
         f"in {spec.steps} steps, guidance {spec.guidance.name}, rewards {rewards}; all is well"
     )
+    print(preflight.estimate(ready, spec))
     return 0
 
 
