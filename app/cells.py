@@ -55,13 +55,16 @@ def checkpoint(domain_name: str, generator: Choice, wanted: str, built: Domain[A
 
 
 def ready(generator: Choice, built: Domain[Any], folder: Path | None, seed: int, device: torch.device) -> Generator:
-    """A generator that can draw: loaded from its checkpoint, or shown batches of the corpus."""
+    """A generator that can draw: loaded from its checkpoint, or shown the corpus, or the design in its `file`."""
     if folder is not None:
         found = loaded(generator.name, folder, built.space, device)
         ask(found, built, {}, 1.0)
         return found
-    made: Generator = plugins.build("generator", generator.name, generator.parameters, built.space)
-    corpus, rng = built.encode(built.corpus("train")), StepNoise(stable_seed("corpus", seed))
+    given = dict(generator.parameters)
+    file = given.pop("file", None)
+    made: Generator = plugins.build("generator", generator.name, given, built.space)
+    designs = built.corpus("train") if file is None else [built.read(Path(file))]
+    corpus, rng = built.encode(designs), StepNoise(stable_seed("corpus", seed))
     rows = (rng.fork(k).integers(len(corpus["mask"]), BATCH) for k in range(made.steps))
     made.fit(({name: value[row] for name, value in corpus.items()} for row in rows), rng, lambda step, losses: None)
     return made.to(device)

@@ -80,9 +80,7 @@ def locked(spec: RunSpec, domain: Domain[Any], generator: Generator) -> State | 
     if not isinstance(domain, Lockable):
         raise InputError(f"lock: {spec.domain.name} of {domain.space} has nothing that can be locked; leave it out")
     if not isinstance(generator, Holding):
-        raise InputError(
-            f"lock: {spec.generator.name} cannot hold sites; leave lock out, or use generator=rmf or hybrid"
-        )
+        raise InputError(f"lock: {spec.generator.name} cannot hold sites; leave lock out, or use another generator")
     lock = domain.locked(**plugins.arguments(domain.locked, spec.lock, "lock"))
     generator.check_lock(lock)
     return lock
