@@ -83,6 +83,11 @@ def address() -> str:
     return os.environ.get("FORESHAPE_STORE") or f"sqlite:///{(home() / 'foreshape.db').absolute()}"
 
 
+def shown(url: str) -> str:
+    """The URL without its password."""
+    return make_url(url).render_as_string(hide_password=True)
+
+
 class Database:
     """The database at a URL, with its schema brought up to date."""
 
@@ -165,5 +170,6 @@ def _begin(connection: Connection) -> None:
 
 def _refusal(url: str, error: Exception) -> StoreError:
     what = " ".join(str(getattr(error, "orig", error)).split())
-    shown = make_url(url).render_as_string(hide_password=True)
-    return StoreError(f"the store {shown} cannot be used ({what:.200}); designs are safe in their folders, try again")
+    return StoreError(
+        f"the store {shown(url)} cannot be used ({what:.200}); designs are safe in their folders, try again"
+    )
