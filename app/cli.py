@@ -43,7 +43,8 @@ USAGE = """foreshape VERB [key=value …]
   submit     queue a run for workers; the same arguments as generate. The same command again goes on with it
              [executor=local|ray|slurm executor.workers=4 …]   starts workers too
   worker     make queued designs  [RUN] [--device cpu|cuda|cuda:0] [--drain]
-  runs       [list] [--json] | pause, resume, cancel, retry or first RUN | best REWARD
+  runs       [list] [--json] | pause, resume, cancel, retry, first or lineage RUN | best REWARD | labelled TEXT
+             label or unlabel RUN TEXT | preset RUN NAME, which `generate preset=NAME` starts from
   reindex    make the index of all runs anew from their folders
 """
 
@@ -251,9 +252,7 @@ def _runs(words: list[str]) -> int:
     if action in ("list", "--json"):
         _show(runs.listed, rest if action == "list" else words, runs.as_text)
         return 0
-    if len(rest) != 1:
-        raise SpecError(f"runs {action} takes one name, not {len(rest)}; give a run, or a reward after best")
-    print(runs.top(rest[0]) if action == "best" else runs.act(action, rest[0]))
+    print(runs.found(action, rest) if action in runs.SEARCHES else runs.act(action, rest))
     return 0
 
 

@@ -69,7 +69,7 @@ def built(spec: RunSpec) -> Prepared:
     generator = cells.ready(spec.generator, domain, weights, spec.seed, devices.resolve(spec.device))
     check_together(spec, generator, guidance, rewards)
     lock = locked(spec, domain, generator)
-    return Prepared(domain, generator, guidance, rewards, weights, provenance.of_run(spec, weights), lock)
+    return Prepared(domain, generator, guidance, rewards, weights, provenance.of_run(spec, weights, lock), lock)
 
 
 def locked(spec: RunSpec, domain: Domain[Any], generator: Generator) -> State | None:

@@ -76,6 +76,28 @@ ARTIFACTS = Table(
     Column("suffix", String, primary_key=True),
     Column("sha256", String, nullable=False),
 )
+LABELS = Table(
+    "labels",
+    METADATA,
+    Column("run", String, ForeignKey("runs.name"), primary_key=True),
+    Column("label", String, primary_key=True),
+)
+PRESETS = Table(
+    "presets",
+    METADATA,
+    Column("name", String, primary_key=True),
+    Column("spec", String, nullable=False),
+)
+LINEAGE = Table(
+    "lineage",
+    METADATA,
+    Column("run", String, ForeignKey("runs.name"), primary_key=True),
+    Column("operator", String, nullable=False),
+    Column("mask", String, nullable=False),
+    Column("parent", String),
+)
+"""What the designs of a run come from: by which generator, with which sites held (JSON), and the sha256 of the file
+of the design that these are of, None where there is none."""
 
 
 def address() -> str:
