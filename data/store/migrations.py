@@ -36,6 +36,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
         " operator VARCHAR NOT NULL, mask VARCHAR NOT NULL, parent VARCHAR)",
         "CREATE INDEX artifacts_by_content ON artifacts (sha256)",
     ),
+    ("CREATE INDEX shards_by_worker ON shards (state, worker)",),
 )
 
 
