@@ -43,7 +43,8 @@ USAGE = """foreshape VERB [key=value …]
   submit     queue a run for workers; the same arguments as generate. The same command again goes on with it
              [executor=local|ray|slurm executor.workers=4 …]   starts workers too
   worker     make queued designs  [RUN] [--device cpu|cuda|cuda:0] [--drain]
-  runs       [list] [--json] | pause, resume, cancel, retry or first RUN | best REWARD
+  runs       [list] [--json] | pause, resume, cancel, retry, first or lineage RUN | best REWARD | labelled TEXT
+             label or unlabel RUN TEXT | preset RUN NAME, which `generate preset=NAME` starts from
   reindex    make the index of all runs anew from their folders
 """
 
@@ -162,14 +163,14 @@ def _bench(words: list[str]) -> int:
 def _list(flags: list[str]) -> int:
     from app import inventory
 
-    return _show(inventory.contents(), flags, inventory.as_text)
+    _show(inventory.contents, flags, inventory.as_text)
+    return 0
 
 
 def _doctor(flags: list[str]) -> int:
-    from app import inventory
+    from app import doctor, inventory
 
-    found = inventory.examination()
-    _show(found, flags, inventory.as_text)
+    found = _show(doctor.examination, flags, inventory.as_text)
     return 0 if all(entry["ok"] for entry in found["checks"]) else 1
 
 
@@ -249,10 +250,9 @@ def _runs(words: list[str]) -> int:
     from app import runs
 
     if action in ("list", "--json"):
-        return _show(runs.listed(), rest if action == "list" else words, runs.as_text)
-    if len(rest) != 1:
-        raise SpecError(f"runs {action} takes one name, not {len(rest)}; give a run, or a reward after best")
-    print(runs.top(rest[0]) if action == "best" else runs.act(action, rest[0]))
+        _show(runs.listed, rest if action == "list" else words, runs.as_text)
+        return 0
+    print(runs.found(action, rest) if action in runs.SEARCHES else runs.act(action, rest))
     return 0
 
 
@@ -274,7 +274,8 @@ def _models(words: list[str]) -> int:
         raise SpecError(f"no action {action!r} of models; there are list, verify, record")
     if action == "record" and not flags:
         checkpoints.record()
-    return _show(inventory.models(verify=action == "verify"), flags, inventory.as_text)
+    _show(lambda: inventory.models(verify=action == "verify"), flags, inventory.as_text)
+    return 0
 
 
 VERBS: dict[str, Callable[[list[str]], int]] = {
@@ -316,12 +317,16 @@ def on_terminal(what: str, done: int, total: int) -> None:
         print(f"{what}: {done}/{total}", file=sys.stderr, flush=True)
 
 
-def _show(found: dict[str, Any], flags: Sequence[str], as_text: Callable[[dict[str, Any]], str]) -> int:
+def _show(
+    ask: Callable[[], dict[str, Any]], flags: Sequence[str], as_text: Callable[[dict[str, Any]], str]
+) -> dict[str, Any]:
+    """Print what is asked, as text or with `--json`, and return it; nothing is asked where a flag is wrong."""
     unknown = [flag for flag in flags if flag != "--json"]
     if unknown:
         raise SpecError(f"no flag {unknown[0]!r}; there is --json")
+    found = ask()
     print(json.dumps(found, indent=2) if "--json" in flags else as_text(found))
-    return 0
+    return found
 
 
 if __name__ == "__main__":

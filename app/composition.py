@@ -22,7 +22,7 @@ from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from app import plugins
+from app import plugins, presets
 from app.spec import SpecError
 
 PRESETS = Path(__file__).parent / "conf"
@@ -49,19 +49,22 @@ def composed(verb: str, overrides: Sequence[str]) -> dict[str, Any]:
         key, _, value = text.partition("=")
         if key in PATHS and key in legal:
             paths[key] = _path(text)
+        elif key == "preset" and key in legal:
+            paths["spec"] = str(presets.path(value))
         elif key in groups:
             choices[key] = _known(key, value)
         else:
             changes.append(_parsed(text, legal))
     start = paths.pop("spec", None)
     if start is None:
-        presets = copy.deepcopy(_presets(verb, tuple(choices.items())))
-        plain = {key: value for key, value in presets.items() if key in legal}
+        plain = copy.deepcopy(_presets(verb, tuple(choices.items())))
+        plain = {key: value for key, value in plain.items() if key in legal}
     else:
         plain = _read(Path(start)) | {key: {"name": value} for key, value in choices.items()}
     for change in changes:
         _apply(change, plain)
-    plain.pop("spec", None)
+    for key in ("spec", "preset"):
+        plain.pop(key, None)
     return plain | paths
 
 

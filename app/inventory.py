@@ -1,23 +1,16 @@
-"""What there is, and whether it works: plug-ins, checkpoints, this machine."""
+"""What there is: plug-ins, cells, checkpoints."""
 
 from __future__ import annotations
 
 import inspect
-import os
-import platform
-from collections.abc import Callable
 from typing import Any
 
-import torch
-
-from app import __version__, cells, devices, plugins
+from app import __version__, cells, plugins
 from app.composition import composed
 from app.spec import Choice
-from data import checkpoints, conditions, corpora
+from data import checkpoints, conditions
 from data.errors import InputError
-from data.noise import DesignNoise
 from data.space import Space
-from data.store import home
 from domains.base import Conditional, Domain, Lockable, Repairing, Sequenced
 from generators.base import Guidance
 
@@ -43,22 +36,6 @@ def models(verify: bool) -> dict[str, Any]:
         space = str(Space.from_dict(checkpoints.config(folder)["space"]))
         found.append({"name": name, "megabytes": round(size / 1e6, 2), "space": space, "verified": verify})
     return {"models": found}
-
-
-def examination() -> dict[str, Any]:
-    """Checks of this machine, of the shipped files and of every ready cell by a one-step sample."""
-    checks = {
-        "python and torch": lambda: f"{platform.python_version()}, {torch.__version__}",
-        "device": lambda: f"{devices.resolve('auto')}, {torch.get_num_threads()} threads",
-        "home": _home,
-        "corpora": lambda: ", ".join(f"{name} {len(corpora.load(name))} arrays" for name in corpora.names()),
-        "checkpoints": lambda: f"{len(models(verify=True)['models'])} verified",
-    }
-    for cell in contents()["cells"]:
-        if cell["state"] == cells.READY:
-            domain, generator = cell["domain"], cell["generator"]
-            checks[f"{generator} on {domain}"] = lambda d=domain, g=generator: _one_step(d, g)  # type: ignore[misc]
-    return {"checks": [_checked(name, check) for name, check in checks.items()]}
 
 
 def as_text(found: dict[str, Any]) -> str:
@@ -161,30 +138,3 @@ def _guidances(generator: Any) -> list[dict[str, Any]]:
 
 def _plain(value: Any) -> bool:
     return value is None or isinstance(value, bool | int | float | str | list | tuple)
-
-
-def _checked(name: str, check: Callable[[], str]) -> dict[str, Any]:
-    try:
-        return {"name": name, "ok": True, "detail": check()}
-    except (ValueError, OSError, RuntimeError) as error:
-        return {"name": name, "ok": False, "detail": str(error)}
-
-
-def _one_step(domain_name: str, generator_name: str) -> str:
-    choice = Choice(generator_name, {})
-    domain = cells.domain(Choice(domain_name, {}), generator_name)
-    folder = cells.checkpoint(domain_name, choice, "auto", domain)
-    generator = cells.ready(choice, domain, folder, 0, devices.resolve("auto"))
-    score = (lambda state: state["mask"].sum(-1).float()) if generator.optimises else None
-    state = generator.sample(1, 1, score, None, DesignNoise(0, [0]), lambda step: None)
-    domain.space.check(state)
-    return f"one design in one step, {len(domain.violations(domain.decode(state)[0]))} violations"
-
-
-def _home() -> str:
-    place = home().absolute()
-    while not place.exists():
-        place = place.parent
-    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
-        raise InputError(f"{home()} cannot be written; set FORESHAPE_HOME to a folder where you may write")
-    return f"{home().absolute()} can be written"

@@ -77,15 +77,16 @@ def estimate(ready: Prepared, spec: RunSpec) -> Estimate:
 
 
 def _samples(run: Run, ready: Prepared, spec: RunSpec, most: int) -> tuple[list[Sample], bool]:
-    """Batches of 1, 1, 2, 4 … designs, of which the first bears what is done once; and whether the memory was full."""
-    samples = [_measured(run, ready, spec, 1)]
+    """Batches of 1, 2, 4 … designs, and whether the memory was full; one before them bears what is done only once."""
+    _measured(run, ready, spec, 1)
+    samples: list[Sample] = []
     for size in [2**k for k in range(most.bit_length()) if 2**k < most] + [most]:
-        if samples[-1].seconds > ENOUGH:
+        if samples and samples[-1].seconds > ENOUGH:
             break
         try:
             samples.append(_measured(run, ready, spec, size))
         except (MemoryError, RuntimeError) as error:
-            if not devices.is_out_of_memory(error):
+            if not samples or not devices.is_out_of_memory(error):
                 raise
             return samples, True
     return samples, False

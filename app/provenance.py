@@ -15,8 +15,9 @@ import torch
 
 from app import __version__, devices, plugins, png
 from app.spec import RunSpec, from_plain
-from data import checkpoints
+from data import checkpoints, digests
 from data.errors import InputError
+from data.space import State
 from domains.base import DesignError
 
 PACKAGES = ("torch", "numpy", "diffusers", "safetensors", "biopython", "hydra-core")
@@ -34,9 +35,10 @@ def of_design(spec: RunSpec, index: int, run: Mapping[str, Any]) -> dict[str, st
     }
 
 
-def of_run(spec: RunSpec, checkpoint: Path | None) -> dict[str, Any]:
+def of_run(spec: RunSpec, checkpoint: Path | None, lock: State | None = None) -> dict[str, Any]:
     """The contents of `provenance.json`, before any time was spent."""
-    return {
+    lineage = {} if lock is None else {"lineage": of_lock(spec, lock)}
+    return lineage | {
         "program": f"foreshape/{__version__}",
         "commit": commit(),
         "python": platform.python_version(),
@@ -47,6 +49,14 @@ def of_run(spec: RunSpec, checkpoint: Path | None) -> dict[str, Any]:
         "seed_rule": SEED_RULE,
         "seconds": 0.0,
     }
+
+
+def of_lock(spec: RunSpec, lock: State) -> dict[str, Any]:
+    """What designs come from that are held at some sites (from 0): the generator, and the file that they share."""
+    file = (spec.lock or {}).get("file")
+    digest = digests.sha256(Path(file)) if file else None
+    sites = lock["mask"][0].nonzero()[:, 0].tolist()
+    return {"operator": spec.generator.name, "file": file, "sha256": digest, "sites": sites}
 
 
 def restored(path: Path) -> dict[str, Any]:

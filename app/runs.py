@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from app import jobs, png, worker
+from app import jobs, png, presets, worker
 from app.composition import combinations, composed
 from app.spec import RunSpec, SpecError, from_plain, placed, placed_as
 from data.errors import InputError
 from data.store import Run, put_all
 from data.store.database import Database
-from data.store.index import best, refresh, reindex
+from data.store.index import best, children, describe, keep_presets, labelled, parents, refresh, reindex
 from data.store.queue import Queue, Standing
 
 SEVERAL = ("-m", "--multirun")
@@ -80,13 +81,13 @@ def listed() -> dict[str, Any]:
     found: list[dict[str, Any]] = []
     for name, run in _everywhere(standings.values()).items():
         try:
-            status = jobs.status(run)
+            status, labels = jobs.status(run), run.labels()
         except InputError as error:
             found.append({"run": name, "state": "damaged", "message": str(error)})
             continue
         workers = standings[name].progress if name in standings else {}
         entry = {"run": name, "state": status.state, "designs": status.kept, "n": status.n, "left": status.left}
-        found.append(entry | {"message": status.message, "workers": dict(workers)})
+        found.append(entry | {"labels": labels, "message": status.message, "workers": dict(workers)})
     return {"runs": found}
 
 
@@ -94,7 +95,8 @@ def as_text(found: Mapping[str, Any]) -> str:
     """The list for people: a line a run, and one for each of its workers."""
     lines = []
     for entry in found["runs"]:
-        lines.append(f"{entry['state']:<9} {entry.get('designs', '?')}/{entry.get('n', '?')}  {entry['run']}")
+        labels = "".join(f"  [{label}]" for label in entry.get("labels", ()))
+        lines.append(f"{entry['state']:<9} {entry.get('designs', '?')}/{entry.get('n', '?')}  {entry['run']}{labels}")
         lines += [f"          {entry['message']}"] * bool(entry.get("message"))
         for name, said in entry.get("workers", {}).items():
             left = f", {said['left']} s left" if said.get("left") is not None else ""
@@ -104,13 +106,53 @@ def as_text(found: Mapping[str, Any]) -> str:
     return "\n".join(lines) or "no runs; `foreshape generate` or `foreshape submit` makes one"
 
 
-def act(action: str, name: str) -> str:
-    """Do one thing to one run; returns what was done, in words. Raises `InputError`."""
-    if action not in ACTIONS:
-        raise SpecError(f"no action {action!r:.100} of runs; there are list, best, {', '.join(ACTIONS)}")
-    run = Run.find(name)
+def act(action: str, names: Sequence[str]) -> str:
+    """Do one thing to one run, with a word more where it takes one; returns what was done. Raises `InputError`."""
+    if action not in {**ACTIONS, **NOTES, "lineage": None}:
+        words = ", ".join(["list", *SEARCHES, *ACTIONS, *NOTES, "lineage"])
+        raise SpecError(f"no action {action!r:.100} of runs; there are {words}")
+    wanted = 2 if action in NOTES else 1
+    if len(names) != wanted:
+        what = f"a run and {NOTES[action][0]}" if action in NOTES else "one name, of a run"
+        raise SpecError(f"runs {action} takes {what}, not {len(names)} words; quote one that has spaces")
+    run = Run.find(names[0])
+    if action in NOTES:
+        return NOTES[action][1](run, names[1])
+    if action == "lineage":
+        return lineage(run)
     shards = ACTIONS[action](Queue(), run)
     return f"{action}: {shards} shards of {run.path}"
+
+
+def lineage(run: Run) -> str:
+    """What the designs of a run come from, and which runs come from them, a line each."""
+    database, name = Database(), worker.name_of(run)
+    for other, each in _everywhere(Queue(database).standings()).items() | {(name, run)}:
+        with suppress(InputError):  # damaged, which `runs list` tells
+            refresh(database, other, each)
+            describe(database, other, each)
+    held = run.provenance.get("lineage") or {}
+    lines = [f"{held['operator']}, held at {len(held['sites'])} sites of {held['file'] or 'the spec'}"] if held else []
+    lines += [f"from  {other}  {design:06d}" for other, design in parents(database, name)]
+    lines += [f"to    {other}  by {design:06d}" for other, design in children(database, name)]
+    return "\n".join(lines) or "from no design, and no run from it"
+
+
+def found(search: str, names: Sequence[str]) -> str:
+    """What a search over all runs finds; raises `InputError`."""
+    if len(names) != 1:
+        raise SpecError(
+            f"runs {search} takes one name, not {len(names)}; give a reward after best, a label after labelled"
+        )
+    return SEARCHES[search](names[0])
+
+
+def with_label(label: str) -> str:
+    """The runs that have a label, a line each; raises `InputError` where there is none."""
+    names = labelled(Database(), label)
+    if not names:
+        raise SpecError(f"no run has the label {label!r:.100}; `foreshape runs label RUN TEXT` gives one")
+    return "\n".join(names)
 
 
 def top(reward: str) -> str:
@@ -134,7 +176,8 @@ def reindexed() -> str:
     """Make the index of all runs of the home and the queue anew, and forget runs whose folder is gone; what was done,
     a line a run.
     """
-    database, lines = Database(), []
+    database, lines = Database(), list[str]()
+    keep_presets(database, presets.every())
     queue = Queue(database)
     for one in queue.standings():
         if not (one.folder / "spec.yaml").exists():
@@ -190,6 +233,31 @@ def _first(queue: Queue, run: Run) -> int:
     return queue.first(worker.name_of(run))
 
 
+def _label(run: Run, text: str) -> str:
+    run.label(text)
+    describe(Database(), worker.name_of(run), run)
+    return f"label {text} of {run.path}"
+
+
+def _unlabel(run: Run, text: str) -> str:
+    run.label(text, wanted=False)
+    describe(Database(), worker.name_of(run), run)
+    return f"no label {text} of {run.path}"
+
+
+def _preset(run: Run, name: str) -> str:
+    presets.keep(name, from_plain(RunSpec, run.spec | {"out": None}).identity())
+    keep_presets(Database(), presets.every())
+    return f"preset={name} is {run.path}/spec.yaml"
+
+
+SEARCHES: dict[str, Callable[[str], str]] = {"best": top, "labelled": with_label}
+NOTES: dict[str, tuple[str, Callable[[Run, str], str]]] = {
+    "label": ("a label", _label),
+    "unlabel": ("a label", _unlabel),
+    "preset": ("a new name", _preset),
+}
+"""What is done to a run by one word more: what that is, and what does it."""
 ACTIONS: dict[str, Callable[[Queue, Run], int]] = {
     "cancel": _cancel,
     "pause": _pause,

@@ -70,7 +70,7 @@ def built(spec: RunSpec) -> Prepared:
     cells.ask(generator, domain, spec.condition or {}, spec.cfg)
     check_together(spec, generator, guidance, rewards)
     lock = locked(spec, domain, generator)
-    return Prepared(domain, generator, guidance, rewards, weights, provenance.of_run(spec, weights), lock)
+    return Prepared(domain, generator, guidance, rewards, weights, provenance.of_run(spec, weights, lock), lock)
 
 
 def locked(spec: RunSpec, domain: Domain[Any], generator: Generator) -> State | None:

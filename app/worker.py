@@ -24,15 +24,15 @@ from app.spec import RunSpec, from_plain
 from data.errors import InputError
 from data.store import BusyError, Cancelled, Run, StoreError, home, locked, runs_folder
 from data.store.presence import present
-from data.store.queue import CANCELLED, DONE, FAILED, PARTIAL, PAUSED, QUEUED, RUNNING, Queue, Shard, Watch
+from data.store.queue import CANCELLED, DONE, FAILED, PARTIAL, PAUSED, QUEUED, Queue, Shard, Watch
 
 if TYPE_CHECKING:
     from app.service import Prepared
 
 LOOK_EVERY = 0.2
-"""Seconds between two looks at whether there is something to do, or the run was cancelled."""
+"""Seconds between two looks at whether there is something to do, at first, or the run was cancelled."""
 BEAT_EVERY = 2.0
-"""Seconds between two beats of a shard."""
+"""Seconds between two beats of a shard, and between two looks for something to do at most."""
 WATCH_EVERY = 5
 """Beats between two looks at those of the others."""
 PATIENCE = 30.0
@@ -98,7 +98,7 @@ class Worker:
     def __init__(self, queue: Queue, device: str | None = None, patience: float = PATIENCE) -> None:
         self.queue, self.device = queue, device
         self.name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
-        self.watch = Watch(queue, patience)
+        self.watch = Watch(queue, patience, name=self.name)
         self.models: OrderedDict[str, Prepared] = OrderedDict()
 
     def serve(self, run: str | None = None, drain: bool = True) -> None:
@@ -106,20 +106,19 @@ class Worker:
 
         Raises what broke a shard of the run that was named; otherwise goes on with other shards.
         """
+        idle = LOOK_EVERY
         with present(self.name):
             while True:
                 shard = self.queue.claim(self.name, run)
                 if shard is not None:
                     self._attempt(shard, run is not None)
-                elif drain and not self._waits(run):
+                    idle = LOOK_EVERY
+                elif drain and not self.queue.waits(run):
                     return
                 else:
                     self.watch.look()
-                    time.sleep(LOOK_EVERY)
-
-    def _waits(self, run: str | None) -> bool:
-        standings = (one for one in self.queue.standings() if run in (None, one.name))
-        return any(one.state in (QUEUED, RUNNING) for one in standings)
+                    time.sleep(idle)
+                    idle = min(2 * idle, BEAT_EVERY)
 
     def _attempt(self, shard: Shard, strict: bool) -> None:
         """Make a shard and say in the claim table, and in the run's events, how it ended."""

@@ -76,11 +76,38 @@ ARTIFACTS = Table(
     Column("suffix", String, primary_key=True),
     Column("sha256", String, nullable=False),
 )
+LABELS = Table(
+    "labels",
+    METADATA,
+    Column("run", String, ForeignKey("runs.name"), primary_key=True),
+    Column("label", String, primary_key=True),
+)
+PRESETS = Table(
+    "presets",
+    METADATA,
+    Column("name", String, primary_key=True),
+    Column("spec", String, nullable=False),
+)
+LINEAGE = Table(
+    "lineage",
+    METADATA,
+    Column("run", String, ForeignKey("runs.name"), primary_key=True),
+    Column("operator", String, nullable=False),
+    Column("mask", String, nullable=False),
+    Column("parent", String),
+)
+"""What the designs of a run come from: by which generator, with which sites held (JSON), and the sha256 of the file
+of the design that these are of, None where there is none."""
 
 
 def address() -> str:
     """The URL of the database: `FORESHAPE_STORE`, else a file in the home."""
     return os.environ.get("FORESHAPE_STORE") or f"sqlite:///{(home() / 'foreshape.db').absolute()}"
+
+
+def shown(url: str) -> str:
+    """The URL without its password."""
+    return make_url(url).render_as_string(hide_password=True)
 
 
 class Database:
@@ -165,5 +192,6 @@ def _begin(connection: Connection) -> None:
 
 def _refusal(url: str, error: Exception) -> StoreError:
     what = " ".join(str(getattr(error, "orig", error)).split())
-    shown = make_url(url).render_as_string(hide_password=True)
-    return StoreError(f"the store {shown} cannot be used ({what:.200}); designs are safe in their folders, try again")
+    return StoreError(
+        f"the store {shown(url)} cannot be used ({what:.200}); designs are safe in their folders, try again"
+    )

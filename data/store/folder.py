@@ -6,6 +6,7 @@ designs/000000.*   the designs, in every format of their domain
 thumbnails/*.svg   a picture of each
 violations.jsonl   the rules that each breaks, in words; the last line of a design counts; locked while one is added
 scores.csv         raw scores, one row a design; a design is finished when its row and its files are here
+labels.json        words that people gave the run, a list
 events.jsonl       what happened, with times; locked while a process writes the run, shared by workers
 report.html        the run as a page
 cancel             is there while somebody wants the run to end
@@ -35,6 +36,7 @@ from data.store.files import is_locked, lines, locked, runs_folder
 
 Row = dict[str, str | int | float]
 LOG, EVENTS = "worker.log", "events.jsonl"
+LONGEST_LABEL = 100
 LATELY = 1 << 16
 """Bytes of events, from the end, that are read."""
 _BEFORE_SPEC = (EVENTS, LOG, "violations.jsonl", "designs", "thumbnails")
@@ -202,6 +204,29 @@ class Run:
                 found[line["design"]] = [str(message) for message in line["violations"]]
         return found
 
+    def labels(self) -> list[str]:
+        """Words that people gave the run, sorted; raises `StoreError` where they cannot be read."""
+        if not (self.path / "labels.json").exists():
+            return []
+        try:
+            found = json.loads((self.path / "labels.json").read_text())
+        except (OSError, ValueError, RecursionError) as error:
+            raise StoreError(f"{self.path}/labels.json cannot be read ({error!s:.200}); remove it") from error
+        if not isinstance(found, list) or not all(isinstance(label, str) for label in found):
+            raise StoreError(f"{self.path}/labels.json is no list of texts; remove it")
+        return sorted(set(found))
+
+    def label(self, text: str, wanted: bool = True) -> None:
+        """Give the run a label, or take it away; raises `StoreError` for one that cannot be, or is not there."""
+        if not text.isprintable() or not 0 < len(text.strip()) <= LONGEST_LABEL:
+            raise StoreError(f"label {text!r:.200} is not one line of 1 to {LONGEST_LABEL} characters; give another")
+        with self._alone():
+            before = set(self.labels())
+            if not wanted and text not in before:
+                raise StoreError(f"{self.path} has no label {text!r}; it has {', '.join(sorted(before)) or 'none'}")
+            after = sorted(before | {text} if wanted else before - {text})
+            self._write("labels.json", json.dumps(after) + "\n")
+
     def formats(self) -> list[str]:
         """The endings of the designs' files, each with its dot."""
         folder = self.path / "designs"
@@ -331,6 +356,8 @@ class Run:
         theirs, ours = self.spec, dict(spec)
         if provenance is not None and (self.path / "provenance.json").exists():
             theirs, ours = theirs | {"weights": _weights(self.provenance)}, ours | {"weights": _weights(provenance)}
+            if (parent := _parent(self.provenance)) is not None:
+                theirs, ours = theirs | {"lock.file": parent}, ours | {"lock.file": _parent(provenance)}
         for key in sorted(theirs.keys() | ours.keys()):
             if theirs.get(key) != ours.get(key) and key not in FREE:
                 raise StoreError(
@@ -411,6 +438,12 @@ def _columns(file: IO[bytes]) -> list[str]:
     if not tail.endswith(b"\n"):
         file.truncate(size - len(tail) + tail.rfind(b"\n") + 1)
     return columns if file.seek(0, os.SEEK_END) else []
+
+
+def _parent(provenance: Mapping[str, Any]) -> Any:
+    """The sha256 of the file that the designs come from."""
+    lineage = provenance.get("lineage")
+    return lineage.get("sha256") if isinstance(lineage, dict) else None
 
 
 def _weights(provenance: Mapping[str, Any]) -> Any:

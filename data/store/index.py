@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 from sqlalchemy import Connection, delete, func, select
 
-from data.store.database import ARTIFACTS, DESIGNS, RUNS, SCORES, Database
+from data.store.database import ARTIFACTS, DESIGNS, LABELS, LINEAGE, PRESETS, RUNS, SCORES, Database
 from data.store.folder import Run, StoreError
 
 AT_ONCE = 500
@@ -23,6 +24,7 @@ def reindex(database: Database, name: str, run: Run) -> int:
     rows, suffixes = run.rows(), run.formats()
     with database.transaction() as connection:
         _register(connection, name, run)
+        _describe(connection, name, run)
         for table in (ARTIFACTS, SCORES, DESIGNS):
             connection.execute(delete(table).where(table.c.run == name))
         for some in _pieces(rows):
@@ -46,6 +48,46 @@ def refresh(database: Database, name: str, run: Run) -> None:
         reindex(database, name, run)
 
 
+def describe(database: Database, name: str, run: Run) -> None:
+    """Make anew what the index says of a run itself: its labels, and what its designs come from."""
+    with database.transaction() as connection:
+        _register(connection, name, run)
+        _describe(connection, name, run)
+
+
+def keep_presets(database: Database, presets: Mapping[str, str]) -> None:
+    """Make the index of presets (name -> its spec in YAML) anew."""
+    with database.transaction() as connection:
+        connection.execute(delete(PRESETS))
+        if presets:
+            connection.execute(PRESETS.insert(), [{"name": name, "spec": spec} for name, spec in presets.items()])
+
+
+def labelled(database: Database, label: str) -> list[str]:
+    """The names of the runs that have a label."""
+    with database.reading() as connection:
+        asked = select(LABELS.c.run).where(LABELS.c.label == label).order_by(LABELS.c.run)
+        return list(connection.execute(asked).scalars())
+
+
+def parents(database: Database, name: str) -> list[tuple[str, int]]:
+    """Run and number of the designs, of all runs, that those of a run come from, by the content of their files."""
+    asked = select(ARTIFACTS.c.run, ARTIFACTS.c.design).distinct()
+    asked = asked.join(LINEAGE, LINEAGE.c.parent == ARTIFACTS.c.sha256).where(LINEAGE.c.run == name)
+    with database.reading() as connection:
+        return [
+            (run, design) for run, design in connection.execute(asked.order_by(ARTIFACTS.c.run, ARTIFACTS.c.design))
+        ]
+
+
+def children(database: Database, name: str) -> list[tuple[str, int]]:
+    """The runs whose designs come from one of a run's, with the number of that design."""
+    asked = select(LINEAGE.c.run, ARTIFACTS.c.design).distinct()
+    asked = asked.join(ARTIFACTS, LINEAGE.c.parent == ARTIFACTS.c.sha256).where(ARTIFACTS.c.run == name)
+    with database.reading() as connection:
+        return [(run, design) for run, design in connection.execute(asked.order_by(LINEAGE.c.run, ARTIFACTS.c.design))]
+
+
 def best(database: Database, reward: str, most: int) -> list[tuple[str, int, float]]:
     """Run, design and value of those that score highest by a reward, over all runs."""
     if reward == "total":
@@ -60,6 +102,17 @@ def best(database: Database, reward: str, most: int) -> list[tuple[str, int, flo
 def _register(connection: Connection, name: str, run: Run) -> None:
     if connection.execute(select(RUNS.c.name).where(RUNS.c.name == name)).one_or_none() is None:
         connection.execute(RUNS.insert().values(name=name, folder=str(run.path.absolute()), place=0))
+
+
+def _describe(connection: Connection, name: str, run: Run) -> None:
+    connection.execute(delete(LABELS).where(LABELS.c.run == name))
+    connection.execute(delete(LINEAGE).where(LINEAGE.c.run == name))
+    if labels := run.labels():
+        connection.execute(LABELS.insert(), [{"run": name, "label": label} for label in labels])
+    found = run.provenance.get("lineage") if (run.path / "provenance.json").exists() else None
+    if isinstance(found, dict):
+        row = {"operator": str(found.get("operator")), "mask": json.dumps(found.get("sites")), "run": name}
+        connection.execute(LINEAGE.insert().values(row | {"parent": found.get("sha256")}))
 
 
 def _design(name: str, row: Mapping[str, str]) -> dict[str, Any]:

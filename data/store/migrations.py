@@ -28,6 +28,15 @@ STEPS: tuple[tuple[str, ...], ...] = (
         " sha256 VARCHAR NOT NULL, PRIMARY KEY (run, design, suffix),"
         " FOREIGN KEY (run, design) REFERENCES designs (run, design) ON DELETE CASCADE)",
     ),
+    (
+        "CREATE TABLE labels (run VARCHAR NOT NULL REFERENCES runs (name) ON DELETE CASCADE, label VARCHAR NOT NULL,"
+        " PRIMARY KEY (run, label))",
+        "CREATE TABLE presets (name VARCHAR NOT NULL PRIMARY KEY, spec VARCHAR NOT NULL)",
+        "CREATE TABLE lineage (run VARCHAR NOT NULL PRIMARY KEY REFERENCES runs (name) ON DELETE CASCADE,"
+        " operator VARCHAR NOT NULL, mask VARCHAR NOT NULL, parent VARCHAR)",
+        "CREATE INDEX artifacts_by_content ON artifacts (sha256)",
+    ),
+    ("CREATE INDEX shards_by_worker ON shards (state, worker)",),
 )
 
 

@@ -6,7 +6,7 @@ It tells at once of a worker on this machine that was killed; of one on another 
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -36,8 +36,8 @@ def vanished(name: str) -> bool:
     return (_folder() / name).exists() and not is_locked(_folder() / name)
 
 
-def sweep(needed: Collection[str]) -> None:
+def sweep(needed: Callable[[str], bool]) -> None:
     """Forget the dead whose names are not needed."""
     for path in _folder().glob("*"):
-        if path.name not in needed and not path.name.startswith(".") and vanished(path.name):
+        if not path.name.startswith(".") and vanished(path.name) and not needed(path.name):
             path.unlink(missing_ok=True)

@@ -23,6 +23,8 @@ from data.store.folder import StoreError
 
 QUEUED, RUNNING, PAUSED, DONE = "queued", "running", "paused", "done"
 FAILED, CANCELLED, PARTIAL, LOST = "failed", "cancelled", "partial", "lost"
+WATCHED = 50
+"""Shards at which one who watches looks."""
 MOST_LOSSES = 5
 """Workers that may vanish over one shard before it is left alone, lest it kills them all."""
 
@@ -172,11 +174,31 @@ class Queue:
         """How one run is doing; None where it was never queued."""
         return next((one for one in self.standings() if one.name == run), None)
 
-    def beats(self) -> dict[tuple[str, int, str], int]:
-        """The beat of each shard that is being made, by run, first design and worker."""
-        asked = select(SHARDS.c.run, SHARDS.c.first, SHARDS.c.worker, SHARDS.c.beat).where(SHARDS.c.state == RUNNING)
+    def waits(self, run: str | None = None) -> bool:
+        """Whether a shard, of one run or of any, is still to be made or being made."""
+        still = SHARDS.c.state.in_((QUEUED, RUNNING))
+        asked = select(SHARDS.c.run).where(still if run is None else and_(still, SHARDS.c.run == run)).limit(1)
         with self.database.reading() as connection:
-            return {(run, first, worker): beat for run, first, worker, beat in connection.execute(asked)}
+            return connection.execute(asked).first() is not None
+
+    def is_working(self, worker: str) -> bool:
+        """Whether a worker has a shard."""
+        asked = select(SHARDS.c.run).where(SHARDS.c.state == RUNNING, SHARDS.c.worker == worker).limit(1)
+        with self.database.reading() as connection:
+            return connection.execute(asked).first() is not None
+
+    def beats(self, after: str = "", most: int | None = None) -> dict[tuple[str, int, str], int]:
+        """The beat of each shard that is being made, by run, first design and worker.
+
+        At most so many: those of the workers that come after one by name, and after the last the first.
+        """
+        asked = select(SHARDS.c.run, SHARDS.c.first, SHARDS.c.worker, SHARDS.c.beat).where(SHARDS.c.state == RUNNING)
+        asked = asked.order_by(SHARDS.c.worker).limit(most)
+        with self.database.reading() as connection:
+            rows = list(connection.execute(asked.where(SHARDS.c.worker > after)))
+            if most is None or len(rows) < most:
+                rows += connection.execute(asked.where(SHARDS.c.worker <= after))
+        return {(run, first, worker): beat for run, first, worker, beat in rows[:most]}
 
     def give_up(self, run: str, first: int, worker: str, beat: int) -> bool:
         """Take a shard from a worker that stands still at a beat; False where it has moved after all."""
@@ -196,26 +218,31 @@ class Queue:
 
 @dataclass
 class Watch:
-    """One who looks at the beats of all shards, and gives up those that stand still or whose worker is dead."""
+    """One who looks at the beats of some shards, and gives up those that stand still or whose worker is dead.
+
+    The workers stand in a circle by name, and each watches those that come next, so that a look costs as much however
+    many there are. Where all that one watches are gone, it gives them up and sees those behind them.
+    """
 
     queue: Queue
     patience: float
     """Seconds that a beat may stand still."""
     clock: Callable[[], float] = time.monotonic
+    name: str = ""
     _seen: dict[tuple[str, int, str], tuple[int, float]] = field(default_factory=dict)
 
     def look(self) -> int:
         """Look once; returns how many shards were given up."""
-        now, beats = self.clock(), self.queue.beats()
-        workers = {worker for _, _, worker in beats}
-        dead = {worker for worker in workers if presence.vanished(worker)}
+        now, beats = self.clock(), self.queue.beats(self.name, WATCHED)
+        dead = {worker for worker in {worker for _, _, worker in beats} if presence.vanished(worker)}
         same = {key: seen for key, seen in self._seen.items() if beats.get(key) == seen[0]}
         self._seen = {key: same.get(key, (beat, now)) for key, beat in beats.items()}
         gone = [
             (key, beat) for key, (beat, since) in self._seen.items() if now - since >= self.patience or key[2] in dead
         ]
         given = sum(self.queue.give_up(*key, beat) for key, beat in gone)
-        presence.sweep(workers - dead)
+        if given:
+            presence.sweep(self.queue.is_working)
         return given
 
 

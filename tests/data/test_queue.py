@@ -13,7 +13,7 @@ from sqlalchemy import inspect, select, text
 
 from data.store import StoreError, presence
 from data.store.database import METADATA, SHARDS, Database, _engine
-from data.store.queue import MOST_LOSSES, Queue, Watch
+from data.store.queue import MOST_LOSSES, WATCHED, Queue, Watch
 from tests.postgres import server
 
 
@@ -229,3 +229,66 @@ def test_a_worker_of_this_machine_that_is_dead_is_not_waited_for(queue: Queue, t
         watch.look()
         assert [path.name for path in (tmp_path / "workers").iterdir()] == ["alive"]
     assert not presence.vanished("alive")
+
+
+@pytest.fixture
+def crowd(queue: Queue, tmp_path: Path) -> list[str]:
+    """More workers than one watches, each with a shard, that come in no order."""
+    names = [f"w{(7 * k) % 120:03d}" for k in range(120)]
+    queue.submit("a", tmp_path, len(names), (), 1)
+    assert all(queue.claim(name) for name in names)
+    return sorted(names)
+
+
+@pytest.mark.parametrize("place", [0, 60, 119])
+def test_one_watches_those_that_come_next_in_the_circle(queue: Queue, crowd: list[str], place: int) -> None:
+    watched = [worker for _, _, worker in queue.beats(crowd[place], WATCHED)]
+    assert watched == [crowd[(place + k) % 120] for k in range(1, WATCHED + 1)]
+    assert {worker for _, _, worker in queue.beats(crowd[place])} == set(crowd)
+    assert [worker for _, _, worker in queue.beats("", 3)] == crowd[:3]
+
+
+def test_everybody_is_watched_and_one_who_is_left_gives_up_all_others(queue: Queue, crowd: list[str]) -> None:
+    watchers = {other for name in crowd for _, _, other in queue.beats(name, WATCHED)}
+    assert watchers == set(crowd)
+    now = [0.0]
+    watch = Watch(queue, 10, lambda: now[0], crowd[40])
+    alive, given = next(key for key in queue.beats() if key[2] == crowd[40]), 0
+    for look in range(8):
+        now[0] = 10.0 * look
+        with queue.database.transaction() as connection:
+            connection.execute(SHARDS.update().where(SHARDS.c.worker == crowd[40]).values(beat=look + 2))
+        given += watch.look()
+    assert given == 119
+    assert list(queue.beats()) == [alive]
+
+
+def test_the_dead_are_remembered_while_they_have_a_shard(queue: Queue, tmp_path: Path) -> None:
+    """Also where another has swept, who watched others."""
+    queue.submit("a", tmp_path, 2, (), 1)
+    for name in ("dead", "later"):
+        assert queue.claim(name)
+        with presence.present(name):
+            pass
+        (tmp_path / "workers" / name).touch()
+    (tmp_path / "workers" / "idle").touch()
+    presence.sweep(queue.is_working)
+    assert {path.name for path in (tmp_path / "workers").iterdir()} == {"dead", "later"}
+    assert Watch(queue, 1000).look() == 2
+    assert list((tmp_path / "workers").iterdir()) == []
+
+
+def test_what_waits_is_known_without_counting(queue: Queue, tmp_path: Path) -> None:
+    assert not queue.waits()
+    queue.submit("a", tmp_path / "a", 1, (), 1)
+    assert queue.waits()
+    assert queue.waits("a")
+    assert not queue.waits("b")
+    shard = queue.claim("w")
+    assert shard
+    assert queue.waits()
+    queue.pause("a")
+    assert not queue.waits()
+    queue.resume("a")
+    queue.end(queue.claim("w") or shard, "done")
+    assert not queue.waits()

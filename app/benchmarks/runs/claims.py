@@ -45,7 +45,7 @@ def crowd(url: str, workers: int, beats: int) -> dict[str, float]:
     """So many workers for so many beats, ten a shard: what they ask of the store in real time, how late it answers.
 
     `most workers`: the store would be busy all the time with them, by what its answers cost while the crowd's shards
-    are in the table: claim and end once a shard, a beat each beat, a look at all beats every few.
+    are in the table: claim and end once a shard, a beat each beat, a look at others' beats every few.
     """
     share = workers // DRIVERS
     with _run_of(url, workers * (2 + beats // SHARD_BEATS)) as run:
@@ -110,7 +110,7 @@ def _play(url: str, run: str, number: int, workers: int, beats: int) -> tuple[li
 
 def _life(queue: Queue, run: str, name: str, claimed: list[int]) -> Iterator[None]:
     """A worker, from one beat to the next."""
-    watch = Watch(queue, 1000)
+    watch = Watch(queue, 1000, name=name)
     while shard := queue.claim(name, run):
         claimed.append(shard.first)
         yield
@@ -124,7 +124,7 @@ def _life(queue: Queue, run: str, name: str, claimed: list[int]) -> Iterator[Non
 
 def _costs(queue: Queue, run: str) -> dict[str, float]:
     """Median seconds of each request while the shards of a crowd are in the table."""
-    watch = Watch(queue, 1000)
+    watch = Watch(queue, 1000, name="alone")
     shards = [shard for _ in range(REPEATS) if (shard := queue.claim("alone", run))]
     waiting, running = iter(shards), iter(shards)
     requests: dict[str, Callable[[], object]] = {
