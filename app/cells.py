@@ -54,13 +54,13 @@ def checkpoint(domain_name: str, generator: Choice, wanted: str, built: Domain[A
 
 
 def ready(generator: Choice, built: Domain[Any], folder: Path | None, seed: int, device: torch.device) -> Generator:
-    """A generator that can draw: loaded from its checkpoint, or shown batches of the corpus, or of a design's `file`."""
+    """A generator that can draw: loaded, or shown batches of the corpus or of the design in its `file`."""
     if folder is not None:
         return loaded(generator.name, folder, built.space, device)
     given = dict(generator.parameters)
     file = given.pop("file", None)
     made: Generator = plugins.build("generator", generator.name, given, built.space)
-    designs = built.corpus("train") if file is None else [built.read(Path(file))]
+    designs = built.corpus("train") if file is None else [built.read(Path(str(file)))]
     corpus, rng = built.encode(designs), StepNoise(stable_seed("corpus", seed))
     rows = (rng.fork(k).integers(len(corpus["mask"]), BATCH) for k in range(made.steps))
     made.fit(({name: value[row] for name, value in corpus.items()} for row in rows), rng, lambda step, losses: None)
