@@ -10,9 +10,9 @@ from torch import Tensor
 
 from data.noise import StepNoise
 from generators.ideas import guided, operators, selection, surrogate
-from generators.ideas.alphabet import Alphabet
+from generators.ideas.alphabet import UNUSED, Alphabet
 from generators.ideas.explainers import Explainer, integrated_gradients
-from generators.ideas.explanation import Explanation, Mask, explain, found, motifs
+from generators.ideas.explanation import Explanation, Mask, Motif, explain, found, mirrored, motifs
 from generators.ideas.meter import Meter
 from generators.ideas.protocol import CANDIDATES, MEMBERS
 from generators.ideas.surrogate import Surrogate
@@ -76,8 +76,10 @@ class Explained:
         members: int = MEMBERS,
         explainer: Explainer = EXPLAINER,
         mask: Mask = found,
+        both_strands: bool = False,
     ) -> None:
         self.alphabet, self.members, self.explainer, self.mask = alphabet, members, explainer, mask
+        self.both_strands = both_strands
         self.credit = Credit(SHARES)
         self.trust: list[float] = []
         """In the surrogate of each round."""
@@ -122,7 +124,7 @@ class Explained:
         return Candidates(letters, operator, parents.before[chosen])
 
     def _apply(self, why: Explanation, trust: float, operator: Tensor, parents: Tensor, rng: StepNoise) -> Tensor:
-        alphabet, bank, made = self.alphabet, motifs(why), why.letters[parents]
+        alphabet, bank, made = self.alphabet, self._bank(why), why.letters[parents]
         if not bank:
             operator = operator.masked_fill(operator == GRAFT, PROTECT)
         protect, graft, recombine, leak = (operator == i for i in range(len(SHARES)))
@@ -133,6 +135,14 @@ class Explained:
         donors = (rng.uniform(int(recombine.sum())) * len(why.letters)).long()
         made[recombine] = guided.recombine(why, parents[recombine], donors, rng)
         return made
+
+    def _bank(self, why: Explanation) -> list[Motif]:
+        """Motifs of the explained designs, and, where strands are alike, those of their other strand."""
+        bank = motifs(why)
+        if not self.both_strands:
+            return bank
+        lengths = (why.letters[..., 0] != UNUSED).sum(-1).tolist()
+        return bank + [mirrored(x, lengths[x.owner], self.alphabet.sizes[x.factor]) for x in bank]
 
     def _plain(self, letters: Tensor, rng: StepNoise) -> Tensor:
         return operators.mutate(self.alphabet, letters, self.alphabet.uniform(letters), rng)

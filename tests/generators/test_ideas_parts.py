@@ -11,7 +11,7 @@ from data.space import Categorical, Space
 from generators.ideas import explainers, guided, operators, selection, surrogate
 from generators.ideas.alphabet import UNUSED, Alphabet
 from generators.ideas.explainers import Explainer
-from generators.ideas.explanation import Explanation, Motif, critical, explain, motifs
+from generators.ideas.explanation import Explanation, Motif, critical, explain, mirrored, motifs
 from generators.ideas.meter import BudgetError, Meter
 from generators.ideas.strategy import FLOOR, Credit
 from tests.generators.test_ideas import PAIRS, additive, states
@@ -90,12 +90,31 @@ def test_a_planted_motif_is_critical() -> None:
     assert not critical(-criticality.abs(), torch.ones(50, 60, 1, dtype=torch.bool)).any()
 
 
-def test_motifs_are_the_runs_of_critical_positions() -> None:
-    why = explanation([[0, 0, 1, 1, 1, 0, 1, 0], [1, 1, 1, 1, 0, 0, 0, 0]])
+def test_motifs_are_runs_of_critical_positions_with_small_gaps() -> None:
+    why = explanation([[0, 0, 1, 1, 1, 0, 0, 0], [1, 1, 0, 0, 1, 1, 0, 0], [1, 1, 1, 0, 0, 0, 1, 1]])
     found = motifs(why)
-    assert [(m.owner, m.start, len(m.letters), m.worth) for m in found] == [(0, 2, 3, 3.0), (1, 0, 4, 4.0)]
+    assert [(m.owner, m.start, len(m.letters), m.worth) for m in found] == [
+        (0, 2, 3, 3.0),
+        (1, 0, 6, 4.0),
+        (2, 0, 3, 3.0),
+    ]
     assert torch.equal(found[0].letters, why.letters[0, 2:5, 0])
-    assert [(m.start, len(m.letters)) for m in motifs(explanation([[0, 0, 1, 0, 0, 0, 1, 1]]))] == [(2, 1), (6, 2)]
+    assert torch.equal(found[1].letters == UNUSED, torch.tensor([False, False, True, True, False, False]))
+    assert torch.equal(found[1].letters[[0, 1, 4, 5]], why.letters[1, [0, 1, 4, 5], 0])
+    short = motifs(explanation([[0, 0, 1, 0, 0, 0, 1, 1]]))
+    assert [(m.start, len(m.letters)) for m in short] == [(2, 1), (6, 2)]
+
+
+def test_the_other_strand_of_a_motif_is_where_that_of_its_design_has_it() -> None:
+    design = torch.tensor([0, 0, 1, 3, 3, 2, 0, 0])
+    motif = Motif(torch.tensor([1, UNUSED, 3, 2]), 2, 0, 1.0, 0)
+    other = mirrored(motif, 8, 4)
+    assert (other.letters.tolist(), other.start) == ([1, 0, UNUSED, 2], 2)
+    there = (3 - design.flip(0))[other.start : other.start + 4]
+    assert torch.equal(there.where(other.letters != UNUSED, UNUSED), other.letters)
+    again = mirrored(other, 8, 4)
+    assert torch.equal(again.letters, motif.letters)
+    assert again.start == motif.start
 
 
 def explanation(marks: list[list[int]]) -> Explanation:
@@ -113,6 +132,15 @@ def test_a_graft_spares_critical_positions_and_finds_the_best_place() -> None:
     motif = Motif(torch.tensor([1, 2, 3]), 1, 0, 1.0, 0)
     made = guided.graft(alphabet, why, [motif], torch.zeros(40, dtype=torch.long), StepNoise(0))[..., 0]
     assert {tuple(row) for row in made.tolist()} == {(0, 1, 2, 0, 0, 0, 0, 0), (0, 0, 0, 0, 1, 2, 3, 0)}
+
+
+def test_a_gap_of_a_motif_is_not_written() -> None:
+    alphabet, why = Alphabet(Space(8, {"base": Categorical(4)})), explanation([[0] * 8])
+    why.letters[0, :, 0] = 0
+    motif = Motif(torch.tensor([1, UNUSED, 3]), 2, 0, 1.0, 0)
+    why.effects[0, 5, 1] = why.effects[0, 7, 3] = 1
+    made = guided.graft(alphabet, why, [motif], torch.zeros(40, dtype=torch.long), StepNoise(0))[..., 0]
+    assert {tuple(row) for row in made.tolist()} == {(0, 0, 1, 0, 3, 0, 0, 0), (0, 0, 0, 0, 0, 1, 0, 3)}
 
 
 def test_recombination_keeps_what_is_critical() -> None:
