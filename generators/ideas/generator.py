@@ -15,10 +15,10 @@ from generators.base import GeneratorError, Guidance, Score
 from generators.ideas import surrogate
 from generators.ideas.alphabet import UNUSED, Alphabet
 from generators.ideas.evolution import evolve
-from generators.ideas.explainers import integrated_gradients
 from generators.ideas.explanation import explain
 from generators.ideas.meter import Meter
 from generators.ideas.protocol import MEMBERS, Strategy
+from generators.ideas.strategy import EXPLAINER
 
 LARGEST = 2048
 """No budget is larger: the surrogate's cost is cubic in it."""
@@ -119,9 +119,7 @@ class Evolution:
         last = self._last()
         rng = StepNoise(stable_seed("ideas", last.seed)).fork(1)
         model = surrogate.fit(self.alphabet, last.meter.designs, last.meter.values, MEMBERS, rng)
-        return explain(integrated_gradients, model.mean, self.alphabet, self.alphabet.letters(state)).criticality.sum(
-            -1
-        )
+        return explain(EXPLAINER, model.mean, self.alphabet, self.alphabet.letters(state)).criticality.sum(-1)
 
     def save(self, folder: Path) -> None:
         """Raises `GeneratorError`: nothing outlives an evolution."""

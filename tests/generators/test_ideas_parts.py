@@ -313,10 +313,51 @@ def test_elites_are_the_best_that_are_apart() -> None:
 
 
 def test_a_batch_is_good_uncertain_and_apart() -> None:
-    designs = torch.zeros(4, 16, 1, dtype=torch.long)
-    designs[1, 0] = 1
-    designs[2, :8] = 1
-    mean, none = torch.tensor([1.0, 0.95, 0.9, 0.0]), torch.zeros(4)
-    assert selection.batch(designs, mean, none, 2).tolist() == [0, 2]
-    assert selection.batch(designs, mean, torch.tensor([0.0, 0.0, 0.0, 9.0]), 1).tolist() == [3]
-    assert sorted(selection.batch(designs, mean, none, 9).tolist()) == [0, 1, 2, 3]
+    mean, alone = torch.tensor([1.0, 0.95, 0.9, 0.0]), 0.01 * torch.eye(4)
+    alike = alone.clone()
+    alike[:2, :2] = 0.01
+    assert selection.batch(mean, alone, 2).tolist() == [0, 1]
+    assert selection.batch(mean, alike, 2).tolist() == [0, 2]
+    assert selection.batch(mean, torch.diag(torch.tensor([0.0, 0, 0, 9])), 1).tolist() == [3]
+    assert sorted(selection.batch(mean, alone, 9).tolist()) == [0, 1, 2, 3]
+
+
+def test_the_doubt_that_a_batch_leaves_is_that_of_a_process_that_was_told_of_it() -> None:
+    """The second choice is the best bound of a Gaussian process conditioned on the first."""
+    root = torch.randn(30, 30, generator=torch.Generator().manual_seed(0)) / 30**0.5
+    covariance, mean = root @ root.T, torch.zeros(30)
+    first, second = selection.batch(mean, covariance, 2).tolist()
+    assert first == int(covariance.diagonal().argmax())
+    told = covariance[:, first]
+    left = covariance.diagonal() - told.square() / (covariance[first, first] + surrogate.NOISE)
+    left[first] = 0
+    assert second == int(left.argmax())
+
+
+def test_joint_predictions_agree_with_single_ones() -> None:
+    designs = letters(BASES, 60)
+    model = surrogate.fit(BASES, designs, additive(BASES.state(designs)), 3, StepNoise(0))
+    asked = torch.cat([designs[:5], letters(BASES, 20, seed=1)])
+    mean, covariance = model.joint(asked)
+    alone, spread = model.predict(asked)
+    assert torch.allclose(mean, alone, atol=1e-5)
+    assert torch.allclose(covariance.diagonal(), spread.square(), atol=1e-4)
+    assert torch.allclose(covariance, covariance.T, atol=1e-4)
+    assert torch.linalg.eigvalsh(covariance.double()).min() > -1e-3
+
+
+@pytest.mark.parametrize("alphabet", [BASES, BOTH], ids=["one factor", "two factors"])
+def test_neighbours_that_only_broken_designs_had_are_avoided(alphabet: Alphabet) -> None:
+    """The score forbids a letter after another; with all pairs seen, what is sound is what can be made."""
+
+    def broken(designs: Tensor) -> Tensor:
+        return ((designs[:, :-1, 0] == 1) & (designs[:, 1:, 0] == 2)).any(-1)
+
+    def score(state: dict[str, Tensor]) -> Tensor:
+        return torch.zeros(len(state["mask"])).masked_fill(broken(alphabet.letters(state)), -torch.inf)
+
+    meter = Meter(score, alphabet, 300)
+    meter.measure(letters(alphabet, 200, shortest=2))
+    asked = letters(alphabet, 100, shortest=2, seed=5)
+    assert selection.sound(meter, asked).tolist() == (~broken(asked)).nonzero().flatten().tolist()
+    assert selection.sound(meter, asked[broken(asked)]).tolist() == list(range(int(broken(asked).sum())))
