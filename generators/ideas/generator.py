@@ -120,6 +120,11 @@ class Evolution:
         meter = self._measured().meter
         return self.alphabet.state(meter.designs), meter.values
 
+    @property
+    def has_measured(self) -> bool:
+        """Whether there is anything to explain."""
+        return self._last is not None
+
     def explain(self, state: State) -> Tensor:
         """How critical each site of designs is (N, L): the loss of normal score when its letters are changed.
 
