@@ -55,7 +55,7 @@ def checkpoint(domain_name: str, generator: Choice, wanted: str, built: Domain[A
 
 
 def ready(generator: Choice, built: Domain[Any], folder: Path | None, seed: int, device: torch.device) -> Generator:
-    """A generator that can draw: loaded from its checkpoint, or shown the corpus, or the design in its `file`."""
+    """A generator that can draw: loaded from its checkpoint, or shown the corpus, or the design that it starts from."""
     if folder is not None:
         found = loaded(generator.name, folder, built.space, device)
         ask(found, built, {}, 1.0)
@@ -63,7 +63,7 @@ def ready(generator: Choice, built: Domain[Any], folder: Path | None, seed: int,
     given = dict(generator.parameters)
     file = given.pop("file", None)
     made: Generator = plugins.build("generator", generator.name, given, built.space)
-    designs = built.corpus("train") if file is None else [built.read(Path(file))]
+    designs = built.corpus("train") if file is None else [built.read(Path(str(file)))]
     corpus, rng = built.encode(designs), StepNoise(stable_seed("corpus", seed))
     rows = (rng.fork(k).integers(len(corpus["mask"]), BATCH) for k in range(made.steps))
     made.fit(({name: value[row] for name, value in corpus.items()} for row in rows), rng, lambda step, losses: None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from app.ui.text import width
 from data.store import Run
 from domains.base import Domain, Overview
 
+Pictures = Callable[[Sequence[Any]], Mapping[str, bytes]]
+"""Of designs, the best first: SVG by title."""
 MOST_PICTURES = 200
 """Designs shown, at most; the others are in `designs` and in `scores.csv` all the same."""
 
@@ -37,9 +39,9 @@ article > svg { display: block; margin: .3rem 0 } figure { margin: 0 }
 """
 
 
-def page(run: Run, domain: Domain[Any], spec: RunSpec) -> str:
-    """The page of one run, best designs first."""
-    return document(title(run, spec), body(run, domain, spec, MOST_PICTURES, ""))
+def page(run: Run, domain: Domain[Any], spec: RunSpec, more: Pictures = lambda designs: {}) -> str:
+    """The page of one run, best designs first, with `more` pictures of them."""
+    return document(title(run, spec), body(run, domain, spec, MOST_PICTURES, "", more))
 
 
 def album(name: str, runs: Sequence[tuple[Run, Domain[Any], RunSpec]], most: int) -> str:
@@ -61,7 +63,9 @@ def title(run: Run, spec: RunSpec) -> str:
     return f"{len(run.rows())} {spec.domain.name} designs by {spec.generator.name}"
 
 
-def body(run: Run, domain: Domain[Any], spec: RunSpec, most: int, place: str) -> list[str]:
+def body(
+    run: Run, domain: Domain[Any], spec: RunSpec, most: int, place: str, more: Pictures = lambda designs: {}
+) -> list[str]:
     """What a page says about a run whose files are at `place` from it."""
     rows = sorted(run.rows(), key=lambda row: -float(row["total"]))
     designs = [domain.read(run.design_path(int(row["design"]), domain.suffixes[0])) for row in rows]
@@ -72,7 +76,8 @@ def body(run: Run, domain: Domain[Any], spec: RunSpec, most: int, place: str) ->
         f"<p>{html.escape(details)}</p>",
         "<h2>Scores</h2>",
         summary(rows),
-        *overviews(domain, designs),
+        *figures(domain.overview(designs) if isinstance(domain, Overview) and designs else {}),
+        *figures(more(designs)),
         f"<h2>Designs, best first</h2>{'' if len(rows) <= most else f'<p>The first {most}.</p>'}",
         cards(shown, domain, run.formats(), place),
         "<details><summary>What was asked for</summary>",
@@ -105,12 +110,9 @@ def text(rows: Sequence[dict[str, str]]) -> str:
     return "\n".join(lines)
 
 
-def overviews(domain: Domain[Any], designs: Sequence[Any]) -> list[str]:
-    """Pictures of all designs together, where the domain has any."""
-    if not isinstance(domain, Overview) or not designs:
-        return []
-    pictures = domain.overview(designs).items()
-    return [f"<h2>{html.escape(name)}</h2><figure>{svg.decode()}</figure>" for name, svg in pictures]
+def figures(pictures: Mapping[str, bytes]) -> list[str]:
+    """Pictures as SVG under their titles."""
+    return [f"<h2>{html.escape(name)}</h2><figure>{svg.decode()}</figure>" for name, svg in pictures.items()]
 
 
 def cards(shown: Sequence[tuple[dict[str, str], Any]], domain: Domain[Any], formats: Sequence[str], place: str) -> str:

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from app import cells, devices, plugins, provenance, report
+from app import cells, devices, explained, plugins, provenance, report
 from app.scoring import Scorer, scorer
 from app.spec import RunSpec, placed
 from data.errors import InputError
@@ -119,7 +119,8 @@ def make(ready: Prepared, spec: RunSpec, wanted: Sequence[int], progress: Progre
     try:
         made = add_missing(run, ready, spec, wanted, progress)
         if len(run.finished()) >= spec.n and (made or not (run.path / "report.html").exists()):
-            run.finish(time.monotonic() - started, report.page(run, ready.domain, spec))
+            why = partial(explained.pictures, ready.domain, ready.generator)
+            run.finish(time.monotonic() - started, report.page(run, ready.domain, spec, why))
             run.event("finished", seconds=round(time.monotonic() - started, 3))
     finally:
         run.close()

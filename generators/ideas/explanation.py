@@ -14,7 +14,9 @@ from generators.ideas.alphabet import UNUSED, Alphabet
 from generators.ideas.explainers import Explainer, Model
 
 SHORTEST = 3
-"""Positions of a motif."""
+"""Critical positions of a motif."""
+GAP = 2
+"""Positions between two of them that are not critical, at most."""
 
 Mask = Callable[["Explanation", Noise], "Explanation"]
 """What is made of the critical positions that were found."""
@@ -35,9 +37,10 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Motif:
-    """Letters (K,) of consecutive critical positions of one factor of one design, and what they are worth together."""
+    """Letters (K,) of neighbouring critical positions of one factor of one design, and what they are worth together."""
 
     letters: Tensor
+    """`UNUSED` at positions in between that are not critical."""
     start: int
     factor: int
     worth: float
@@ -82,15 +85,23 @@ def absent(explanation: Explanation, rng: Noise) -> Explanation:
 
 
 def motifs(explanation: Explanation) -> list[Motif]:
-    """Runs of at least `SHORTEST` critical positions; all runs where none is so long.
+    """Runs, with gaps of up to `GAP`, of at least `SHORTEST` critical positions; all runs where none has so many.
 
     A motif that several designs share is in the list several times, which is how often it is drawn.
     """
     runs = []
-    edges = functional.pad(explanation.critical.transpose(1, 2).int(), (1, 1)).diff(dim=-1)  # (N, F, L + 1)
-    starts, ends = (edges == 1).nonzero().tolist(), (edges == -1).nonzero().tolist()
-    for (owner, factor, start), (_, _, end) in zip(starts, ends, strict=True):
-        worth = float(explanation.criticality[owner, start:end, factor].sum())
-        if worth > 0:
-            runs.append(Motif(explanation.letters[owner, start:end, factor], start, factor, worth, owner))
-    return [motif for motif in runs if len(motif.letters) >= SHORTEST] or runs
+    for owner, factor in explanation.critical.any(1).nonzero().tolist():
+        sites = explanation.critical[owner, :, factor].nonzero().flatten()
+        for run in sites.tensor_split((sites.diff() > GAP + 1).nonzero().flatten() + 1):
+            worth = float(explanation.criticality[owner, run, factor].sum())
+            if worth > 0:
+                letters = torch.full((int(run[-1] - run[0]) + 1,), UNUSED)
+                letters[run - run[0]] = explanation.letters[owner, run, factor]
+                runs.append(Motif(letters, int(run[0]), factor, worth, owner))
+    return [motif for motif in runs if int((motif.letters != UNUSED).sum()) >= SHORTEST] or runs
+
+
+def mirrored(motif: Motif, length: int, size: int) -> Motif:
+    """The motif on the other strand of designs of `length` sites, where letter i pairs with `size` - 1 - i."""
+    letters = (size - 1 - motif.letters).where(motif.letters != UNUSED, UNUSED).flip(0)
+    return replace(motif, letters=letters, start=length - motif.start - len(letters))

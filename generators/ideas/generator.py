@@ -15,18 +15,18 @@ from generators.base import GeneratorError, Guidance, Score
 from generators.ideas import surrogate
 from generators.ideas.alphabet import UNUSED, Alphabet
 from generators.ideas.evolution import evolve
-from generators.ideas.explainers import integrated_gradients
 from generators.ideas.explanation import explain
 from generators.ideas.meter import Meter
 from generators.ideas.protocol import MEMBERS, Strategy
+from generators.ideas.strategy import EXPLAINER
 
 LARGEST = 2048
 """No budget is larger: the surrogate's cost is cubic in it."""
 
 
 @dataclass
-class _Finished:
-    """The last evolution, and what it was asked with."""
+class _Evolution:
+    """The last evolution, and what it was asked with; not whole where the score raised."""
 
     seed: int
     rounds: int
@@ -34,6 +34,12 @@ class _Finished:
     pool: Tensor
     locked: Tensor
     meter: Meter
+    whole: bool = False
+
+    def is_of(self, other: _Evolution) -> bool:
+        """Whether the other was asked with the same."""
+        mine, others = (self.seed, self.rounds, self.score), (other.seed, other.rounds, other.score)
+        return mine == others and self.pool.equal(other.pool) and self.locked.equal(other.locked)
 
 
 class Evolution:
@@ -56,7 +62,7 @@ class Evolution:
         self.budget, self.start, self.strategy = budget, start, strategy
         self.most_designs, self.most_steps = budget, budget - start
         self._pool: Tensor | None = None
-        self._finished: _Finished | None = None
+        self._last: _Evolution | None = None
 
     def to(self, device: torch.device) -> Evolution:
         """The same generator: what it computes is little, and stays on the CPU."""
@@ -70,7 +76,7 @@ class Evolution:
             on_step(len(found), {"designs": float(sum(map(len, found)))})
         if not sum(map(len, found)):
             raise GeneratorError("no designs to start from; give a corpus of one or more")
-        self._pool, self._finished = torch.cat(found), None
+        self._pool, self._last = torch.cat(found), None
 
     def sample(
         self,
@@ -94,10 +100,10 @@ class Evolution:
         if not 1 <= steps <= self.budget - self.start:
             left = self.budget - self.start
             raise GeneratorError(f"steps is {steps}: {left} measurements are left for rounds; ask for 1 to {left}")
-        self._check_ranks(rng, self.budget)
+        self._check_ranks(rng, self.budget, "raise budget")
         pool = self._held(lock)
         meter = self._evolved(steps, score, pool, rng.seed, lambda k: on_step(k * n))
-        self._check_ranks(rng, len(meter.values))
+        self._check_ranks(rng, len(meter.values), "lock fewer sites" if lock else "make longer designs")
         on_step(n * steps)
         return self.alphabet.state(meter.designs[meter.ranking()[list(rng.designs)]])
 
@@ -107,30 +113,36 @@ class Evolution:
 
     @property
     def measured(self) -> tuple[State, Tensor]:
-        """All designs of the last evolution and their values (N,), in the order of measurement."""
-        meter = self._last().meter
+        """All designs of the last evolution and their values (N,), in the order of measurement.
+
+        Where the score raised, those until then. The same call of `sample` asks the score about the others only.
+        """
+        meter = self._measured().meter
         return self.alphabet.state(meter.designs), meter.values
+
+    @property
+    def has_measured(self) -> bool:
+        """Whether there is anything to explain."""
+        return self._last is not None
 
     def explain(self, state: State) -> Tensor:
         """How critical each site of designs is (N, L): the loss of normal score when its letters are changed.
 
         By a surrogate that is trained on all that the last evolution measured.
         """
-        last = self._last()
+        last = self._measured()
         rng = StepNoise(stable_seed("ideas", last.seed)).fork(1)
         model = surrogate.fit(self.alphabet, last.meter.designs, last.meter.values, MEMBERS, rng)
-        return explain(integrated_gradients, model.mean, self.alphabet, self.alphabet.letters(state)).criticality.sum(
-            -1
-        )
+        return explain(EXPLAINER, model.mean, self.alphabet, self.alphabet.letters(state)).criticality.sum(-1)
 
     def save(self, folder: Path) -> None:
         """Raises `GeneratorError`: nothing outlives an evolution."""
         raise GeneratorError("ideas has no weights to save; it learns within each run; use `foreshape generate`")
 
-    def _last(self) -> _Finished:
-        if self._finished is None:
+    def _measured(self) -> _Evolution:
+        if self._last is None:
             raise GeneratorError("nothing was measured yet; call sample first")
-        return self._finished
+        return self._last
 
     def _held(self, lock: State | None) -> Tensor:
         """The designs (N, L, F) to start from, with the letters of a lock, which may not change from now on."""
@@ -153,17 +165,20 @@ class Evolution:
         return torch.where(held[..., None], letters, longest)
 
     def _evolved(self, rounds: int, score: Score, pool: Tensor, seed: int, on_round: Callable[[int], None]) -> Meter:
-        last, locked = self._finished, self.alphabet.locked.clone()
-        same = last and last.pool.equal(pool) and last.locked.equal(locked)
-        if not last or not same or (last.seed, last.rounds, last.score) != (seed, rounds, score):
-            rng, meter = StepNoise(stable_seed("ideas", seed)), Meter(score, self.alphabet, self.budget)
-            evolve(meter, pool, self.start, rounds, self.strategy(self.alphabet), rng, on_round)
-            last = self._finished = _Finished(seed, rounds, score, pool, locked, meter)
-        return last.meter
+        meter = Meter(score, self.alphabet, self.budget)
+        last, this = self._last, _Evolution(seed, rounds, score, pool, self.alphabet.locked.clone(), meter)
+        if last and last.is_of(this):
+            if last.whole:
+                return last.meter
+            this.meter = Meter(score, self.alphabet, self.budget, last.meter)
+        self._last, rng = this, StepNoise(stable_seed("ideas", seed))
+        evolve(this.meter, pool, self.start, rounds, self.strategy(self.alphabet), rng, on_round)
+        this.whole = True
+        return this.meter
 
-    def _check_ranks(self, rng: DesignNoise, most: int) -> None:
+    def _check_ranks(self, rng: DesignNoise, most: int, remedy: str) -> None:
         if max(rng.designs, default=0) >= most:
             raise GeneratorError(
                 f"design {max(rng.designs)} was asked for and {most} are measured of a budget of {self.budget}; "
-                f"ask for n={most} or fewer, or raise budget"
+                f"ask for n={most} or fewer, or {remedy}"
             )

@@ -46,14 +46,15 @@ def graft(alphabet: Alphabet, why: Explanation, motifs: list[Motif], hosts: Tens
         free = (alphabet.free(why.letters[host]) & ~why.critical[host])[:, motif.factor]
         start = _best_place(alphabet, why.effects[host], motif, free) if moved[row] else motif.start
         window = (slice(start, start + len(motif.letters)), motif.factor)
-        made[row][window] = torch.where(free[window[0]], motif.letters, made[row][window])
+        written = free[window[0]] & (motif.letters != UNUSED)
+        made[row][window] = torch.where(written, motif.letters, made[row][window])
     return made
 
 
 def _best_place(alphabet: Alphabet, effects: Tensor, motif: Motif, free: Tensor) -> int:
     """The first site at which writing a motif adds most, where `effects` (L, W) of positions that are `free` add up."""
     gains = alphabet.split(effects)[motif.factor] * free[:, None]
-    written = one_hot(motif.letters, alphabet.sizes[motif.factor]).float()
+    written = one_hot(motif.letters + 1, alphabet.sizes[motif.factor] + 1)[:, 1:].float()
     return int(functional.conv1d(gains.T[None], written.T[None]).argmax())
 
 

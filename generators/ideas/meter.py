@@ -14,15 +14,19 @@ class BudgetError(GeneratorError):
 
 
 class Meter:
-    """Measures letters (N, L, F) by a score. Each distinct design is charged once; asking again is free."""
+    """Measures letters (N, L, F) by a score. Each distinct design is charged once; asking again is free.
 
-    def __init__(self, score: Score, alphabet: Alphabet, budget: int) -> None:
+    What an `earlier` meter of the same score has measured is charged too, but the score is not asked again.
+    """
+
+    def __init__(self, score: Score, alphabet: Alphabet, budget: int, earlier: Meter | None = None) -> None:
         self.alphabet, self.budget = alphabet, budget
         self.designs = torch.empty(0, alphabet.space.length, len(alphabet.sizes), dtype=torch.long)
         """(N, L, F), distinct, in the order of measurement."""
         self.values = torch.empty(0)
         """(N,); -inf for a design that cannot be made, which is charged as every other is."""
         self._score = score
+        self._earlier = earlier.known() if earlier else {}
         self._row: dict[bytes, int] = {}
 
     @property
@@ -58,18 +62,31 @@ class Meter:
         """Rows of `designs` (N,), the best first; of equal ones that which was measured first."""
         return self.values.sort(descending=True, stable=True).indices
 
+    def known(self) -> dict[bytes, float]:
+        """The value of each design that was measured, or that it was told of."""
+        return self._earlier | dict(zip(self._row, self.values.tolist(), strict=True))
+
     def _charge(self, fresh: Tensor) -> None:
-        with torch.no_grad():
-            values = self._score(self.alphabet.state(fresh)).float().cpu()
+        keys = _keys(fresh)
+        new = [i for i, key in enumerate(keys) if key not in self._earlier]
+        values = torch.tensor([self._earlier.get(key, 0.0) for key in keys])
+        if new:
+            values[new] = self._asked(fresh[new])
+        self._row |= {key: len(self.values) + i for i, key in enumerate(keys)}
+        self.designs = torch.cat([self.designs, fresh])
+        self.values = torch.cat([self.values, values])
+
+    @torch.no_grad()
+    def _asked(self, fresh: Tensor) -> Tensor:
+        """Values (N,), -inf where the score says that or NaN; raises `GeneratorError` where it says nothing at all."""
+        values = self._score(self.alphabet.state(fresh)).float().cpu()
         bad = int((values.isnan() | values.isposinf()).sum())
-        if values.shape != (len(fresh),) or bad:
+        if values.shape != (len(fresh),) or values.isposinf().any() or values.isnan().all():
             raise GeneratorError(
                 f"score of {len(fresh)} designs has shape {tuple(values.shape)}, {bad} not finite; "
                 f"give one number a design, -inf for what cannot be made"
             )
-        self._row |= {key: len(self.values) + i for i, key in enumerate(_keys(fresh))}
-        self.designs = torch.cat([self.designs, fresh])
-        self.values = torch.cat([self.values, values])
+        return values.nan_to_num(nan=-torch.inf, neginf=-torch.inf)
 
 
 def _keys(letters: Tensor) -> list[bytes]:

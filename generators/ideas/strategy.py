@@ -10,21 +10,22 @@ from torch import Tensor
 
 from data.noise import StepNoise
 from generators.ideas import guided, operators, selection, surrogate
-from generators.ideas.alphabet import Alphabet
-from generators.ideas.explainers import Explainer, integrated_gradients
-from generators.ideas.explanation import Explanation, Mask, explain, found, motifs
+from generators.ideas.alphabet import UNUSED, Alphabet
+from generators.ideas.explainers import Explainer, first_order
+from generators.ideas.explanation import Explanation, Mask, Motif, absent, explain, found, mirrored, motifs
 from generators.ideas.meter import Meter
 from generators.ideas.protocol import CANDIDATES, MEMBERS
 from generators.ideas.surrogate import Surrogate
 
 TRUSTED = 0.2
-"""With less trust in the surrogate its explanation is noise, and mutation is plain."""
+"""With less trust in the surrogate its explanation is noise, and no position is taken for critical."""
 FEWEST, MOST = 10, 40
 """Elites; a fifth of what was measured in between."""
 SHARES: Mapping[str, float] = {"protect": 0.4, "graft": 0.3, "recombine": 0.2, "leak": 0.1}
 """Of the operators at first. A leak changes any position, so that no mistake about critical ones lasts."""
 PROTECT, GRAFT = 0, 1
-EXPLAINER: Explainer = integrated_gradients
+EXPLAINER: Explainer = first_order
+"""Ranks positions as trying every letter does, since the kernel is nearly linear within a letter's reach."""
 GENERATIONS = 2
 """Of the variation of a round; the best by the surrogate are the parents of the next."""
 FLOOR = 0.05
@@ -76,8 +77,10 @@ class Explained:
         members: int = MEMBERS,
         explainer: Explainer = EXPLAINER,
         mask: Mask = found,
+        both_strands: bool = False,
     ) -> None:
         self.alphabet, self.members, self.explainer, self.mask = alphabet, members, explainer, mask
+        self.both_strands = both_strands
         self.credit = Credit(SHARES)
         self.trust: list[float] = []
         """In the surrogate of each round."""
@@ -90,12 +93,8 @@ class Explained:
         model = surrogate.fit(self.alphabet, meter.designs, meter.values, self.members, rng.fork(0))
         self.trust.append(model.trust)
         elites = selection.elites(meter, min(MOST, max(FEWEST, len(meter.values) // 5)))
-        if model.trust < TRUSTED:
-            self._asked = None
-            parents = operators.choose(_fitness(meter.values[elites]), CANDIDATES, rng.fork(1))
-            return meter.fresh(self._plain(meter.designs[elites[parents]], rng.fork(2)))[:n]
         varied = self._varied(model, meter, elites, rng.fork(2))
-        self._asked = varied.take(selection.batch(varied.letters, *model.predict(varied.letters), n))
+        self._asked = varied.take(selection.batch(*model.joint(varied.letters), n))
         return self._asked.letters
 
     def _varied(self, model: Surrogate, meter: Meter, elites: Tensor, rng: StepNoise) -> Candidates:
@@ -106,6 +105,9 @@ class Explained:
         for _ in range(GENERATIONS):
             made = made.join(self._children(model, parents, fitness, rng))
             made = made.take(meter.fresh_rows(made.letters))
+            made = made.take(selection.sound(meter, made.letters))
+            if not len(made.letters):
+                break
             bound = selection.bound(*model.predict(made.letters))
             best = bound.argsort(descending=True, stable=True)[:MOST]
             parents, fitness = made.take(best), _fitness(bound[best])
@@ -113,16 +115,15 @@ class Explained:
 
     def _children(self, model: Surrogate, parents: Candidates, fitness: Tensor, rng: StepNoise) -> Candidates:
         """Designs each made by one operator from one parent."""
-        if not len(parents.letters):
-            return parents
-        why = self.mask(explain(self.explainer, model.mean, self.alphabet, parents.letters), rng.fork(0))
+        mask = self.mask if model.trust >= TRUSTED else absent
+        why = mask(explain(self.explainer, model.mean, self.alphabet, parents.letters), rng.fork(0))
         chosen = operators.choose(fitness, CANDIDATES // GENERATIONS, rng)
         operator = operators.choose(self.credit.shares(), len(chosen), rng)
         letters = self._apply(why, model.trust, operator, chosen, rng)
         return Candidates(letters, operator, parents.before[chosen])
 
     def _apply(self, why: Explanation, trust: float, operator: Tensor, parents: Tensor, rng: StepNoise) -> Tensor:
-        alphabet, bank, made = self.alphabet, motifs(why), why.letters[parents]
+        alphabet, bank, made = self.alphabet, self._bank(why), why.letters[parents]
         if not bank:
             operator = operator.masked_fill(operator == GRAFT, PROTECT)
         protect, graft, recombine, leak = (operator == i for i in range(len(SHARES)))
@@ -133,6 +134,14 @@ class Explained:
         donors = (rng.uniform(int(recombine.sum())) * len(why.letters)).long()
         made[recombine] = guided.recombine(why, parents[recombine], donors, rng)
         return made
+
+    def _bank(self, why: Explanation) -> list[Motif]:
+        """Motifs of the explained designs, and, where strands are alike, those of their other strand."""
+        bank = motifs(why)
+        if not self.both_strands:
+            return bank
+        lengths = (why.letters[..., 0] != UNUSED).sum(-1).tolist()
+        return bank + [mirrored(x, lengths[x.owner], self.alphabet.sizes[x.factor]) for x in bank]
 
     def _plain(self, letters: Tensor, rng: StepNoise) -> Tensor:
         return operators.mutate(self.alphabet, letters, self.alphabet.uniform(letters), rng)

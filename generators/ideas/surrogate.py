@@ -57,6 +57,16 @@ class Surrogate:
         variance = (1 - known).clamp(min=0).mean(0) + means.var(-1, correction=0)
         return means.mean(-1), variance.sqrt()
 
+    @torch.no_grad()
+    def joint(self, letters: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean (N,) and covariance (N, N), whose diagonal is the variance of `predict`."""
+        cells = self.alphabet.one_hot(letters).flatten(1)
+        near = _kernel(self.alphabet, cells, self.centres)
+        means = near @ self.weights
+        apart = means - means.mean(-1, keepdim=True)
+        known = near @ self.precision.mean(0) @ near.T
+        return means.mean(-1), _kernel(self.alphabet, cells, cells) - known + apart @ apart.T / means.shape[1]
+
 
 @torch.no_grad()
 def fit(alphabet: Alphabet, letters: Tensor, values: Tensor, members: int, rng: Noise) -> Surrogate:
@@ -97,8 +107,8 @@ def _ranks(x: Tensor) -> Tensor:
 
 
 def _kernel(alphabet: Alphabet, a: Tensor, b: Tensor) -> Tensor:
-    """(N, K) for cells (N, L * W) and (K, L * W); half the squared distance of one-hot letters is Hamming's."""
-    distance = (a.square().sum(-1, keepdim=True) + b.square().sum(-1)) / 2 - a @ b.T
+    """(N, K) for cells (N, L * W) and (K, L * W); the expected Hamming distance of letters drawn from them."""
+    distance = (a.sum(-1, keepdim=True) + b.sum(-1)) / 2 - a @ b.T
     return (-distance / (REACH * alphabet.positions)).exp()
 
 

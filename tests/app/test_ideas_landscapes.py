@@ -51,6 +51,15 @@ def test_the_same_designs_have_the_same_values_in_any_batch(oracle: Landscape) -
     assert torch.allclose(oracle.score(Alphabet(oracle.space).state(designs)), one_by_one)
 
 
+def test_both_strands_are_worth_the_same_where_it_says_so(oracle: Landscape) -> None:
+    designs = oracle.start(50, StepNoise(0))
+    if len(oracle.space.factors) == 1 and max(Alphabet(oracle.space).sizes) == 4:
+        same = torch.allclose(oracle.value(designs), oracle.value(3 - designs.flip(1)), atol=1e-6)
+        assert same == oracle.both_strands
+    else:
+        assert not oracle.both_strands
+
+
 @pytest.mark.parametrize("change", [lambda x: x + 5000, lambda x: x - 5000, lambda x: x[:, :-1]])
 def test_other_letters_and_lengths_are_refused(oracle: Landscape, change) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(InputError, match=oracle.name):

@@ -15,7 +15,7 @@ from Bio.SVDSuperimposer import SVDSuperimposer
 from app import cli
 from app.composition import composed
 from app.spec import RunSpec, from_plain
-from domains import protein
+from domains import dna, protein
 from generators import rmf
 
 
@@ -103,6 +103,21 @@ def test_evolution_holds_bases(tmp_path: Path) -> None:
     found = letters(tmp_path / "run")
     assert [sequence[60:66] for sequence in found] == ["TATAAA"] * 5
     assert len(set(found)) == 5
+
+
+def test_evolution_starts_from_a_file(tmp_path: Path, capsys) -> None:
+    chosen = dna.build().corpus("val")[0]
+    dna.build().write(chosen, tmp_path / "start.fasta", {})
+    evolution = ["domain=dna", "generator=ideas", "generator.budget=9", "generator.start=8", "steps=1", "n=9"]
+    asked = ["generate", *evolution, "rewards.gc_content.target=0.9", f"out={tmp_path / 'run'}"]
+    assert cli.run([*asked, f"generator.file={tmp_path / 'start.fasta'}"]) == 0
+    found = letters(tmp_path / "run")
+    assert chosen in found
+    assert all(sum(a != b for a, b in zip(chosen, sequence, strict=True)) <= 128 for sequence in found)
+    (tmp_path / "start.fasta").write_text(f">x\n{chosen[:-1]}N\n")
+    for file, words in (("start.fasta", "'N' at position -1"), ("none.fasta", "none.fasta cannot be read")):
+        assert cli.run([*asked, f"generator.file={tmp_path / file}"]) == 2
+        assert words in capsys.readouterr().err
 
 
 def test_the_reward_of_a_locked_motif_is_one(tiny_frames: Path, chain: Path, tmp_path: Path) -> None:

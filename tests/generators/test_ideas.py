@@ -336,3 +336,48 @@ def test_designs_that_cannot_be_made_are_recorded_and_charged(build: Callable[..
     assert len(values) == 48
     assert (values == -torch.inf).any()
     assert share < 1 or (values == -torch.inf).all()
+
+
+class Failing:
+    """A score that raises once, when it has been asked so many times."""
+
+    def __init__(self, after: int) -> None:
+        self.left, self.designs = after, 0
+
+    def __call__(self, state: State) -> Tensor:
+        self.left -= 1
+        if self.left == -1:
+            raise RuntimeError("the oracle is down")
+        self.designs += len(state["mask"])
+        return additive(state)
+
+
+@pytest.mark.parametrize("build", [ideas.build, *RIVALS], ids=["ideas", *BASELINES])
+@pytest.mark.parametrize("after", [0, 1, 2])
+def test_what_was_measured_is_kept_when_the_score_raises(build: Callable[..., Evolution], after: int) -> None:
+    score, generator = Failing(after), fitted(build(LETTERS, 48, 16))
+    with pytest.raises(RuntimeError, match="down"):
+        draw(generator, range(48), score)
+    assert len(generator.measured[1]) == 16 * after == score.designs
+    again = draw(generator, range(48), score)
+    assert score.designs == 48
+    assert torch.equal(again["base"], draw(fitted(build(LETTERS, 48, 16)), range(48))["base"])
+
+
+def test_no_number_is_recorded_as_what_cannot_be_made() -> None:
+    def score(state: State) -> Tensor:
+        values = additive(state)
+        values[::2] = torch.nan
+        return values
+
+    generator = ours()
+    draw(generator, range(48), score)
+    values = generator.measured[1]
+    assert len(values) == 48
+    assert int((values == -torch.inf).sum()) == 24
+
+
+def test_all_locked_but_a_site_leaves_four_designs() -> None:
+    held = lock(LETTERS, slice(0, 15))
+    with pytest.raises(GeneratorError, match=r"design 4 was asked for and 4 are measured.*n=4 or fewer, or lock fewer"):
+        ours().sample(5, 2, additive, None, DesignNoise(0, range(5)), lambda step: None, held)

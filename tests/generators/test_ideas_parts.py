@@ -11,7 +11,7 @@ from data.space import Categorical, Space
 from generators.ideas import explainers, guided, operators, selection, surrogate
 from generators.ideas.alphabet import UNUSED, Alphabet
 from generators.ideas.explainers import Explainer
-from generators.ideas.explanation import Explanation, Motif, critical, explain, motifs
+from generators.ideas.explanation import Explanation, Motif, critical, explain, mirrored, motifs
 from generators.ideas.meter import BudgetError, Meter
 from generators.ideas.strategy import FLOOR, Credit
 from tests.generators.test_ideas import PAIRS, additive, states
@@ -90,12 +90,31 @@ def test_a_planted_motif_is_critical() -> None:
     assert not critical(-criticality.abs(), torch.ones(50, 60, 1, dtype=torch.bool)).any()
 
 
-def test_motifs_are_the_runs_of_critical_positions() -> None:
-    why = explanation([[0, 0, 1, 1, 1, 0, 1, 0], [1, 1, 1, 1, 0, 0, 0, 0]])
+def test_motifs_are_runs_of_critical_positions_with_small_gaps() -> None:
+    why = explanation([[0, 0, 1, 1, 1, 0, 0, 0], [1, 1, 0, 0, 1, 1, 0, 0], [1, 1, 1, 0, 0, 0, 1, 1]])
     found = motifs(why)
-    assert [(m.owner, m.start, len(m.letters), m.worth) for m in found] == [(0, 2, 3, 3.0), (1, 0, 4, 4.0)]
+    assert [(m.owner, m.start, len(m.letters), m.worth) for m in found] == [
+        (0, 2, 3, 3.0),
+        (1, 0, 6, 4.0),
+        (2, 0, 3, 3.0),
+    ]
     assert torch.equal(found[0].letters, why.letters[0, 2:5, 0])
-    assert [(m.start, len(m.letters)) for m in motifs(explanation([[0, 0, 1, 0, 0, 0, 1, 1]]))] == [(2, 1), (6, 2)]
+    assert torch.equal(found[1].letters == UNUSED, torch.tensor([False, False, True, True, False, False]))
+    assert torch.equal(found[1].letters[[0, 1, 4, 5]], why.letters[1, [0, 1, 4, 5], 0])
+    short = motifs(explanation([[0, 0, 1, 0, 0, 0, 1, 1]]))
+    assert [(m.start, len(m.letters)) for m in short] == [(2, 1), (6, 2)]
+
+
+def test_the_other_strand_of_a_motif_is_where_that_of_its_design_has_it() -> None:
+    design = torch.tensor([0, 0, 1, 3, 3, 2, 0, 0])
+    motif = Motif(torch.tensor([1, UNUSED, 3, 2]), 2, 0, 1.0, 0)
+    other = mirrored(motif, 8, 4)
+    assert (other.letters.tolist(), other.start) == ([1, 0, UNUSED, 2], 2)
+    there = (3 - design.flip(0))[other.start : other.start + 4]
+    assert torch.equal(there.where(other.letters != UNUSED, UNUSED), other.letters)
+    again = mirrored(other, 8, 4)
+    assert torch.equal(again.letters, motif.letters)
+    assert again.start == motif.start
 
 
 def explanation(marks: list[list[int]]) -> Explanation:
@@ -113,6 +132,15 @@ def test_a_graft_spares_critical_positions_and_finds_the_best_place() -> None:
     motif = Motif(torch.tensor([1, 2, 3]), 1, 0, 1.0, 0)
     made = guided.graft(alphabet, why, [motif], torch.zeros(40, dtype=torch.long), StepNoise(0))[..., 0]
     assert {tuple(row) for row in made.tolist()} == {(0, 1, 2, 0, 0, 0, 0, 0), (0, 0, 0, 0, 1, 2, 3, 0)}
+
+
+def test_a_gap_of_a_motif_is_not_written() -> None:
+    alphabet, why = Alphabet(Space(8, {"base": Categorical(4)})), explanation([[0] * 8])
+    why.letters[0, :, 0] = 0
+    motif = Motif(torch.tensor([1, UNUSED, 3]), 2, 0, 1.0, 0)
+    why.effects[0, 5, 1] = why.effects[0, 7, 3] = 1
+    made = guided.graft(alphabet, why, [motif], torch.zeros(40, dtype=torch.long), StepNoise(0))[..., 0]
+    assert {tuple(row) for row in made.tolist()} == {(0, 0, 1, 0, 3, 0, 0, 0), (0, 0, 0, 0, 0, 1, 0, 3)}
 
 
 def test_recombination_keeps_what_is_critical() -> None:
@@ -285,10 +313,51 @@ def test_elites_are_the_best_that_are_apart() -> None:
 
 
 def test_a_batch_is_good_uncertain_and_apart() -> None:
-    designs = torch.zeros(4, 16, 1, dtype=torch.long)
-    designs[1, 0] = 1
-    designs[2, :8] = 1
-    mean, none = torch.tensor([1.0, 0.95, 0.9, 0.0]), torch.zeros(4)
-    assert selection.batch(designs, mean, none, 2).tolist() == [0, 2]
-    assert selection.batch(designs, mean, torch.tensor([0.0, 0.0, 0.0, 9.0]), 1).tolist() == [3]
-    assert sorted(selection.batch(designs, mean, none, 9).tolist()) == [0, 1, 2, 3]
+    mean, alone = torch.tensor([1.0, 0.95, 0.9, 0.0]), 0.01 * torch.eye(4)
+    alike = alone.clone()
+    alike[:2, :2] = 0.01
+    assert selection.batch(mean, alone, 2).tolist() == [0, 1]
+    assert selection.batch(mean, alike, 2).tolist() == [0, 2]
+    assert selection.batch(mean, torch.diag(torch.tensor([0.0, 0, 0, 9])), 1).tolist() == [3]
+    assert sorted(selection.batch(mean, alone, 9).tolist()) == [0, 1, 2, 3]
+
+
+def test_the_doubt_that_a_batch_leaves_is_that_of_a_process_that_was_told_of_it() -> None:
+    """The second choice is the best bound of a Gaussian process conditioned on the first."""
+    root = torch.randn(30, 30, generator=torch.Generator().manual_seed(0)) / 30**0.5
+    covariance, mean = root @ root.T, torch.zeros(30)
+    first, second = selection.batch(mean, covariance, 2).tolist()
+    assert first == int(covariance.diagonal().argmax())
+    told = covariance[:, first]
+    left = covariance.diagonal() - told.square() / (covariance[first, first] + surrogate.NOISE)
+    left[first] = 0
+    assert second == int(left.argmax())
+
+
+def test_joint_predictions_agree_with_single_ones() -> None:
+    designs = letters(BASES, 60)
+    model = surrogate.fit(BASES, designs, additive(BASES.state(designs)), 3, StepNoise(0))
+    asked = torch.cat([designs[:5], letters(BASES, 20, seed=1)])
+    mean, covariance = model.joint(asked)
+    alone, spread = model.predict(asked)
+    assert torch.allclose(mean, alone, atol=1e-5)
+    assert torch.allclose(covariance.diagonal(), spread.square(), atol=1e-4)
+    assert torch.allclose(covariance, covariance.T, atol=1e-4)
+    assert torch.linalg.eigvalsh(covariance.double()).min() > -1e-3
+
+
+@pytest.mark.parametrize("alphabet", [BASES, BOTH], ids=["one factor", "two factors"])
+def test_neighbours_that_only_broken_designs_had_are_avoided(alphabet: Alphabet) -> None:
+    """The score forbids a letter after another; with all pairs seen, what is sound is what can be made."""
+
+    def broken(designs: Tensor) -> Tensor:
+        return ((designs[:, :-1, 0] == 1) & (designs[:, 1:, 0] == 2)).any(-1)
+
+    def score(state: dict[str, Tensor]) -> Tensor:
+        return torch.zeros(len(state["mask"])).masked_fill(broken(alphabet.letters(state)), -torch.inf)
+
+    meter = Meter(score, alphabet, 300)
+    meter.measure(letters(alphabet, 200, shortest=2))
+    asked = letters(alphabet, 100, shortest=2, seed=5)
+    assert selection.sound(meter, asked).tolist() == (~broken(asked)).nonzero().flatten().tolist()
+    assert selection.sound(meter, asked[broken(asked)]).tolist() == list(range(int(broken(asked).sum())))

@@ -9,9 +9,19 @@ from app.benchmarks.ideas.landscapes import Landscape
 from app.benchmarks.ideas.truth import Truth, Watched
 from generators.ideas.alphabet import Alphabet
 from generators.ideas.baselines import BASELINES
-from generators.ideas.explanation import absent, permuted
+from generators.ideas.explainers import Explainer
+from generators.ideas.explanation import Mask, absent, found, permuted
 from generators.ideas.protocol import Strategy
 from generators.ideas.strategy import EXPLAINER, Explained
+
+
+def _ours(
+    oracle: Landscape,
+    alphabet: Alphabet,
+    explainer: Callable[[Landscape], Explainer] = lambda oracle: EXPLAINER,
+    mask: Mask = found,
+) -> Strategy:
+    return Explained(alphabet, explainer=explainer(oracle), mask=mask, both_strands=oracle.both_strands)
 
 
 def _rival(name: str, oracle: Landscape, alphabet: Alphabet) -> Strategy:
@@ -22,10 +32,10 @@ OURS, PERMUTED, ABSENT, ORACLE = "ideas", "ideas_permuted_mask", "ideas_no_mask"
 NOT_RANKED = (PERMUTED, ABSENT, ORACLE)
 """Controls, and the upper bound."""
 METHODS: Mapping[str, Callable[[Landscape, Alphabet], Strategy]] = {
-    OURS: lambda oracle, alphabet: Explained(alphabet, explainer=Watched(EXPLAINER)),
-    PERMUTED: lambda oracle, alphabet: Explained(alphabet, mask=permuted),
-    ABSENT: lambda oracle, alphabet: Explained(alphabet, mask=absent),
-    ORACLE: lambda oracle, alphabet: Explained(alphabet, explainer=Watched(Truth(oracle))),
+    OURS: partial(_ours, explainer=lambda oracle: Watched(EXPLAINER)),
+    PERMUTED: partial(_ours, mask=permuted),
+    ABSENT: partial(_ours, mask=absent),
+    ORACLE: partial(_ours, explainer=lambda oracle: Watched(Truth(oracle))),
     **{name: partial(_rival, name) for name in BASELINES},
 }
 SHARED = (

@@ -35,6 +35,8 @@ class Landscape:
     """Whether no design can be better."""
     has_motifs: bool
     """Whether value comes from letters that stand together, wherever they are."""
+    both_strands: bool = False
+    """Whether a design and its reverse complement have the same value."""
 
     def value(self, letters: Tensor) -> Tensor:
         """Values (N,) of letters (N, L, F); raises `InputError` for other shapes and for letters that do not exist."""

@@ -32,4 +32,4 @@ def build() -> Landscape:
 
     best = torch.zeros(LENGTH, 1, dtype=torch.long)
     best[: sum(map(len, odds)), 0] = torch.cat([matrix.argmax(-1) for matrix in odds])
-    return Landscape("jaspar_100", sequences(LENGTH, BASES), evaluate, start, best, True, True)
+    return Landscape("jaspar_100", sequences(LENGTH, BASES), evaluate, start, best, True, True, True)

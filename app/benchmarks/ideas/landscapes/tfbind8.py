@@ -24,7 +24,7 @@ def build(factor: str) -> Landscape:
 
     best = _words(table.argmax()[None])[0]
     space = sequences(LENGTH, BASES)
-    return Landscape(f"tfbind8_{factor}", space, lambda x: table[_index(x)], start, best, True, True)
+    return Landscape(f"tfbind8_{factor}", space, lambda x: table[_index(x)], start, best, True, True, True)
 
 
 def _index(words: Tensor) -> Tensor:

@@ -1,0 +1,75 @@
+"""What a generator says about its designs: the letters of the best ones, each with what would be lost without it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from torch import Tensor
+
+from data.space import State
+from domains.base import Domain
+from generators.base import Generator
+
+SHOWN = 3
+"""Designs, the best."""
+COLUMNS, CELL, BAR, ROW = 60, 12, 26, 50
+"""Letters of a row; width of a letter, height of the largest bar and of a row in pixels."""
+LEFT = 40
+GAIN, LOSS = "#d62839", "#255c99"
+
+
+@runtime_checkable
+class Explaining(Protocol):
+    """A generator that can say what matters in designs; asked for with `isinstance`."""
+
+    @property
+    def has_measured(self) -> bool:
+        """Whether it has measured anything to explain."""
+
+    def explain(self, state: State) -> Tensor:
+        """How critical each site of designs is (N, L): what is lost on average when it is changed."""
+
+
+def pictures(domain: Domain[Any], generator: Generator, designs: Sequence[Any]) -> dict[str, bytes]:
+    """A picture of each of the first designs, by title; none where the generator or the designs do not allow it."""
+    shown = designs[:SHOWN]
+    texts = [getattr(design, "letters", design) for design in shown]
+    if (
+        not isinstance(generator, Explaining)
+        or not generator.has_measured
+        or not all(isinstance(x, str) for x in texts)
+    ):
+        return {}
+    criticality = generator.explain(domain.encode(shown))
+    return {
+        f"What carries the score of the design of rank {k + 1}": picture(text, worth[: len(text)].tolist())
+        for k, (text, worth) in enumerate(zip(texts, criticality, strict=True))
+    }
+
+
+def picture(text: str, criticality: Sequence[float]) -> bytes:
+    """Letters in rows, as SVG; under each a bar: blue where changing it loses, red where changing it gains."""
+    most = max((abs(x) for x in criticality), default=0) or 1
+    rows = -(-len(text) // COLUMNS)
+    width, height = LEFT + COLUMNS * CELL + 8, rows * ROW + 22
+    parts = [_site(i, letter, worth / most) for i, (letter, worth) in enumerate(zip(text, criticality, strict=True))]
+    parts += [
+        f'<text x="{LEFT - 6}" y="{r * ROW + 14}" text-anchor="end">{r * COLUMNS + 1}</text>' for r in range(rows)
+    ]
+    parts.append(
+        f'<text x="{LEFT}" y="{height - 6}">bars: what the surrogate expects to be lost when a letter is changed, '
+        f"at most {most:.2g} standard deviations; red is gained</text>"
+    )
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'font-family="Menlo, Consolas, DejaVu Sans Mono, monospace" font-size="11" fill="#3b4252">'
+    )
+    return "\n".join([head, f'<rect width="{width}" height="{height}" fill="white"/>', *parts, "</svg>\n"]).encode()
+
+
+def _site(i: int, letter: str, share: float) -> str:
+    row, column = divmod(i, COLUMNS)
+    x, y, tall = LEFT + column * CELL, row * ROW + 14, abs(share) * BAR
+    bar = f'<rect x="{x + 1}" y="{y + 4}" width="{CELL - 2}" height="{tall:.1f}" fill="{LOSS if share > 0 else GAIN}"/>'
+    return f'<text x="{x + CELL / 2}" y="{y}" text-anchor="middle">{letter}</text>{bar}'

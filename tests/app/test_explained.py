@@ -1,0 +1,52 @@
+"""What a generator explains: which letters the picture shows, and where it is in the report."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import torch
+
+from app import cli, explained
+from domains import dna, protein
+from generators import ideas
+
+
+def test_bars_are_in_proportion_and_tell_losses_from_gains() -> None:
+    picture = explained.picture("ACG", [2.0, -1.0, 0.0]).decode()
+    ElementTree.fromstring(picture)
+    bars = re.findall(r'height="([\d.]+)" fill="(#\w+)"/>', picture)
+    assert bars == [("26.0", explained.LOSS), ("13.0", explained.GAIN), ("0.0", explained.GAIN)]
+    ElementTree.fromstring(explained.picture("", []))
+    ElementTree.fromstring(explained.picture("ACGT" * 40, [0.0] * 160))
+
+
+def test_nothing_is_shown_where_nothing_was_measured() -> None:
+    domain = dna.build()
+    assert explained.pictures(domain, ideas.build(domain.space), domain.corpus("val")[:3]) == {}
+
+
+class Known:
+    """Explains each site by its number."""
+
+    has_measured = True
+
+    def explain(self, state: dict[str, torch.Tensor]) -> torch.Tensor:
+        return torch.arange(state["mask"].shape[1]).expand(len(state["mask"]), -1).float()
+
+
+def test_designs_of_other_lengths_have_a_bar_a_letter() -> None:
+    domain = protein.build("sequence")
+    designs = sorted(domain.corpus("val"), key=len)[:2] + domain.corpus("val")[:4]
+    found = explained.pictures(domain, Known(), designs)  # type: ignore[arg-type]
+    assert len(found) == explained.SHOWN
+    for design, picture in zip(designs, found.values(), strict=False):
+        assert picture.count(b"<rect") == len(design) + 1
+
+
+def test_the_report_of_an_evolution_explains_its_best(tmp_path: Path) -> None:
+    evolution = ["domain=dna", "generator=ideas", "generator.budget=40", "generator.start=20", "steps=1", "n=2"]
+    assert cli.run(["generate", *evolution, "rewards.gc_content.target=0.9", f"out={tmp_path / 'run'}"]) == 0
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert page.count("What carries the score of the design of rank") == 2
