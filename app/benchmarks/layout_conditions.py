@@ -19,6 +19,7 @@ DENSITIES = (0.2, 0.3, 0.4)
 WEIGHTS = (1.0, 2.0)
 TECHNOLOGIES = ("sky130", "ihp_sg13g2")
 FREE = "free"
+CHECKPOINT = "layout-hybrid-conditioned"
 
 
 def run(quick: bool) -> dict[str, Any]:
@@ -44,10 +45,10 @@ def row(name: str, way: str, weight: float, n: int, seed: int) -> dict[str, Any]
 
 
 def drawn(name: str, condition: Mapping[str, Any], cfg: float, n: int, seed: int) -> Sequence[Cell]:
-    """Designs as they come, of the shipped checkpoint."""
+    """Designs as they come."""
     plain = {
         "domain": {"name": "layout", "technology": name}, "generator": "hybrid", "guidance": "free", "rewards": {},
-        "n": n, "batch": n, "steps": STEPS, "seed": seed, "device": "auto", "checkpoint": "auto",
+        "n": n, "batch": n, "steps": STEPS, "seed": seed, "device": "auto", "checkpoint": CHECKPOINT,
         "condition": dict(condition), "cfg": cfg,
     }  # fmt: skip
     spec = from_plain(RunSpec, plain)
