@@ -15,7 +15,7 @@ from data.errors import InputError
 from data.noise import StepNoise, stable_seed
 from data.space import Space
 from domains.base import Conditional, Domain
-from generators.base import Conditioned, Generator, Resizable
+from generators.base import Conditioned, Generator, Resizable, Starting
 
 READY, UNTRAINED, PLANNED = "ready", "no checkpoint", "planned"
 
@@ -60,10 +60,9 @@ def ready(generator: Choice, built: Domain[Any], folder: Path | None, seed: int,
         found = loaded(generator.name, folder, built.space, device)
         ask(found, built, {}, 1.0)
         return found
-    given = dict(generator.parameters)
-    file = given.pop("file", None)
-    made: Generator = plugins.build("generator", generator.name, given, built.space)
-    designs = built.corpus("train") if file is None else [built.read(Path(str(file)))]
+    made: Generator = plugins.build("generator", generator.name, generator.parameters, built.space)
+    file = made.file if isinstance(made, Starting) else ""
+    designs = [built.read(Path(file))] if file else built.corpus("train")
     corpus, rng = built.encode(designs), StepNoise(stable_seed("corpus", seed))
     rows = (rng.fork(k).integers(len(corpus["mask"]), BATCH) for k in range(made.steps))
     made.fit(({name: value[row] for name, value in corpus.items()} for row in rows), rng, lambda step, losses: None)

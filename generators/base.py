@@ -127,6 +127,14 @@ class Holding(Generator, Protocol):
 
 
 @runtime_checkable
+class Starting(Protocol):
+    """A generator that can start from one design; asked for with `isinstance`."""
+
+    file: str
+    """Where the design is that `fit` is to be shown, in the place of the corpus if it is not empty."""
+
+
+@runtime_checkable
 class Resizable(Generator, Protocol):
     """A generator that has learned designs of several lengths; asked for with `isinstance`."""
 

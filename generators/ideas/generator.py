@@ -53,13 +53,15 @@ class Evolution:
     steerable = False
     optimises = True
 
-    def __init__(self, space: Space, budget: int, start: int, strategy: Callable[[Alphabet], Strategy]) -> None:
+    def __init__(
+        self, space: Space, budget: int, start: int, strategy: Callable[[Alphabet], Strategy], file: str = ""
+    ) -> None:
         if not 2 <= budget <= LARGEST:
             raise GeneratorError(f"budget is {budget}; it is from 2 to {LARGEST} measurements; choose e.g. 256")
         if not 1 <= start < budget:
             raise GeneratorError(f"start is {start}; it is from 1 to budget - 1 = {budget - 1} designs; choose fewer")
         self.space, self.alphabet = space, Alphabet(space)
-        self.budget, self.start, self.strategy = budget, start, strategy
+        self.budget, self.start, self.strategy, self.file = budget, start, strategy, file
         self.most_designs, self.most_steps = budget, budget - start
         self._pool: Tensor | None = None
         self._last: _Evolution | None = None

@@ -50,6 +50,6 @@ def test_goals_compare_with_nothing_asked_in_the_same_technology() -> None:
 def test_the_quick_form_has_a_row_for_each_way() -> None:
     found = layout_conditions.run(quick=True)
     assert [row["method"] for row in found["rows"]] == [
-        f"{name} {way}" for name in layout_conditions.TECHNOLOGIES for way in ("free", "cfg=1.5")
+        f"{name} {way}" for name in layout_conditions.TECHNOLOGIES for way in ("free", "cfg=2")
     ]
     assert all(0 <= row["metrics"]["own_contacts"] <= 1 for row in found["rows"])
