@@ -220,12 +220,15 @@ class Run:
         """Give the run a label, or take it away; raises `StoreError` for one that cannot be, or is not there."""
         if not text.isprintable() or not 0 < len(text.strip()) <= LONGEST_LABEL:
             raise StoreError(f"label {text!r:.200} is not one line of 1 to {LONGEST_LABEL} characters; give another")
-        with self._alone():
-            before = set(self.labels())
-            if not wanted and text not in before:
-                raise StoreError(f"{self.path} has no label {text!r}; it has {', '.join(sorted(before)) or 'none'}")
-            after = sorted(before | {text} if wanted else before - {text})
-            self._write("labels.json", json.dumps(after) + "\n")
+        try:
+            with self._alone():
+                before = set(self.labels())
+                if not wanted and text not in before:
+                    raise StoreError(f"{self.path} has no label {text!r}; it has {', '.join(sorted(before)) or 'none'}")
+                after = sorted(before | {text} if wanted else before - {text})
+                self._write("labels.json", json.dumps(after) + "\n")
+        except OSError as error:
+            raise StoreError(f"{self.path} cannot be written ({error.strerror}); make it writable") from error
 
     def formats(self) -> list[str]:
         """The endings of the designs' files, each with its dot."""
