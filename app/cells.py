@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ from data import checkpoints
 from data.errors import InputError
 from data.noise import StepNoise, stable_seed
 from data.space import Space
-from domains.base import Domain
-from generators.base import Generator, Resizable
+from domains.base import Conditional, Domain
+from generators.base import Conditioned, Generator, Resizable
 
 READY, UNTRAINED, PLANNED = "ready", "no checkpoint", "planned"
 
@@ -54,11 +55,16 @@ def checkpoint(domain_name: str, generator: Choice, wanted: str, built: Domain[A
 
 
 def ready(generator: Choice, built: Domain[Any], folder: Path | None, seed: int, device: torch.device) -> Generator:
-    """A generator that can draw: loaded from its checkpoint, or shown batches of the corpus."""
+    """A generator that can draw: loaded from its checkpoint, or shown the corpus, or the design in its `file`."""
     if folder is not None:
-        return loaded(generator.name, folder, built.space, device)
-    made: Generator = plugins.build("generator", generator.name, generator.parameters, built.space)
-    corpus, rng = built.encode(built.corpus("train")), StepNoise(stable_seed("corpus", seed))
+        found = loaded(generator.name, folder, built.space, device)
+        ask(found, built, {}, 1.0)
+        return found
+    given = dict(generator.parameters)
+    file = given.pop("file", None)
+    made: Generator = plugins.build("generator", generator.name, given, built.space)
+    designs = built.corpus("train") if file is None else [built.read(Path(file))]
+    corpus, rng = built.encode(designs), StepNoise(stable_seed("corpus", seed))
     rows = (rng.fork(k).integers(len(corpus["mask"]), BATCH) for k in range(made.steps))
     made.fit(({name: value[row] for name, value in corpus.items()} for row in rows), rng, lambda step, losses: None)
     return made.to(device)
@@ -72,6 +78,23 @@ def loaded(generator: str, folder: Path, space: Space, device: torch.device) -> 
             raise InputError(f"{folder.name} is for {found.space}, not {space}; give that length")
         found.resize(space)
     return found
+
+
+def ask(generator: Generator, built: Domain[Any], asked: Mapping[str, Any], weight: float) -> None:
+    """Have a generator draw designs with the conditions of a domain and those asked for; raises `InputError`.
+
+    `weight` is that of classifier-free guidance.
+    """
+    given = built.given if isinstance(built, Conditional) else {}
+    for name, value in asked.items():
+        if name in given and value != given[name]:
+            has = f"all designs of this domain have {given[name]!r}; give domain.{name}"
+            raise InputError(f"condition.{name} is {value!r:.60}, and {has}")
+    if isinstance(generator, Conditioned):
+        generator.ask(given, {name: value for name, value in asked.items() if name not in given}, weight)
+    elif asked:
+        name = next(iter(asked))
+        raise InputError(f"condition.{name}: this generator learns no conditions; leave it out, or use hybrid")
 
 
 BATCH = 64

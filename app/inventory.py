@@ -8,12 +8,11 @@ from typing import Any
 from app import __version__, cells, plugins
 from app.composition import composed
 from app.spec import Choice
-from data import checkpoints
+from data import checkpoints, conditions
 from data.errors import InputError
 from data.space import Space
-from domains.base import Domain, Lockable, Repairing, Sequenced
+from domains.base import Conditional, Domain, Lockable, Repairing, Sequenced
 from generators.base import Guidance
-from rewards.base import Differentiable, Reward
 
 
 def contents() -> dict[str, Any]:
@@ -64,6 +63,7 @@ def _plugin(kind: str, name: str) -> dict[str, Any]:
         "about": about[0] if about else "",
         "parameters": {key: value if _plain(value) else str(value) for key, value in defaults.items()},
         "types": {key: inspect.formatannotation(signature[key].annotation).strip("'") for key in defaults},
+        "choices": plugins.choices(kind, name),
     }
 
 
@@ -73,6 +73,7 @@ def _cell(domain: str, generator: str) -> dict[str, Any]:
     try:
         found["state"] = cells.state(domain, generator)
         built = cells.domain(Choice(domain, {}), generator)
+        asked = _conditions(f"{domain}-{generator}", built)
     except InputError as error:
         return found | {"reason": str(error)}
     if found["state"] != cells.READY:
@@ -84,21 +85,22 @@ def _cell(domain: str, generator: str) -> dict[str, Any]:
         "sequenced": isinstance(built, Sequenced),
         "repairing": isinstance(built, Repairing),
         "lock": _lock(built, plugins.returned("generator", generator)),
+        "conditions": asked,
         "preset": composed("generate", [f"domain={domain}", f"generator={generator}"]),
     }
 
 
 def _rewards(domain_name: str, domain: Domain[Any]) -> list[dict[str, Any]]:
-    """The rewards that score designs of this domain in this form, as they are without parameters."""
+    """The rewards that score designs of this domain in this form, also those that cannot do without parameters."""
     found = []
     for name in plugins.names("reward"):
         try:
-            told = getattr(plugins.returned("reward", name), "domains", (domain_name,))
-            reward: Reward | None = plugins.build("reward", name, {}, domain) if domain_name in told else None
+            reward = plugins.returned("reward", name)
+            fits = domain_name in getattr(reward, "domains", (domain_name,)) and plugins.takes("reward", name, domain)
         except InputError:
             continue
-        if reward is not None and domain_name in reward.domains:
-            found.append({"name": name, "differentiable": isinstance(reward, Differentiable)})
+        if fits:
+            found.append({"name": name, "differentiable": hasattr(reward, "relaxed")})
     return found
 
 
@@ -108,6 +110,15 @@ def _lock(domain: Domain[Any], generator: Any) -> dict[str, str]:
         return {}
     parameters = inspect.signature(domain.locked).parameters
     return {name: inspect.formatannotation(each.annotation).strip("'") for name, each in parameters.items()}
+
+
+def _conditions(name: str, domain: Domain[Any]) -> dict[str, Any]:
+    """What a shipped checkpoint lets be asked of designs, besides what all of the domain have, as plain data."""
+    if name not in checkpoints.names():
+        return {}
+    learned = Space.from_dict(checkpoints.config(checkpoints.FOLDER / name)["space"]).conditions
+    given = domain.given if isinstance(domain, Conditional) else {}
+    return conditions.to_dict({key: one for key, one in learned.items() if key not in given})
 
 
 def _guidances(generator: Any) -> list[dict[str, Any]]:

@@ -76,6 +76,10 @@ def module(kind: str, name: str) -> types.ModuleType:
         raise PluginError(f"{kind} {name} cannot be imported: {type(error).__name__}: {error}") from error
     if not callable(getattr(found, "build", None)):
         raise PluginError(f"{kind} {name} has no function build; it must have one")
+    try:
+        typing.get_type_hints(found.build)
+    except (NameError, TypeError) as error:
+        raise PluginError(f"{kind} {name}: the annotations of build mean nothing when it runs: {error}") from error
     imported: types.ModuleType = found
     return imported
 
@@ -109,6 +113,21 @@ def returned(kind: str, name: str) -> Any:
     return typing.get_type_hints(module(kind, name).build).get("return")
 
 
+def takes(kind: str, name: str, subject: Any) -> bool:
+    """Whether a plug-in's `build` is for subjects like this one, by the annotation of its first parameter."""
+    function = module(kind, name).build
+    hint = typing.get_type_hints(function).get(next(iter(inspect.signature(function).parameters), ""))
+    return not isinstance(hint, type) or isinstance(subject, hint)
+
+
+def choices(kind: str, name: str) -> dict[str, list[Any]]:
+    """The values that a parameter may have, for those of a plug-in's parameters that are one of a few."""
+    hints = typing.get_type_hints(module(kind, name).build)
+    return {
+        key: list(typing.get_args(hint)) for key, hint in hints.items() if typing.get_origin(hint) is typing.Literal
+    }
+
+
 def arguments(function: Callable[..., Any], given: Mapping[str, Any], owner: str, skip: int = 0) -> dict[str, Any]:
     """`given` as keyword arguments of a function or dataclass, each checked against its annotation.
 
@@ -138,6 +157,10 @@ def fit(value: Any, hint: Any, owner: str) -> Any:
         if value is None and type(None) in options:
             return None
         return fit(value, next(option for option in options if option is not type(None)), owner)
+    if origin is typing.Literal:
+        if value in options:
+            return value
+        raise PluginError(f"{owner} is {value!r:.200}; it must be one of {', '.join(map(str, options))}")
     if origin in (tuple, Sequence) and isinstance(value, int | float) and not isinstance(value, bool):
         value = [value]
     if hint is str and isinstance(value, list) and value and all(isinstance(item, str) for item in value):

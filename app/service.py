@@ -67,6 +67,7 @@ def built(spec: RunSpec) -> Prepared:
     guidance = plugins.build("guidance", spec.guidance.name, spec.guidance.parameters)
     rewards = scorer(domain, spec.domain.name, spec.rewards)
     generator = cells.ready(spec.generator, domain, weights, spec.seed, devices.resolve(spec.device))
+    cells.ask(generator, domain, spec.condition or {}, spec.cfg)
     check_together(spec, generator, guidance, rewards)
     lock = locked(spec, domain, generator)
     return Prepared(domain, generator, guidance, rewards, weights, provenance.of_run(spec, weights, lock), lock)
@@ -79,9 +80,7 @@ def locked(spec: RunSpec, domain: Domain[Any], generator: Generator) -> State | 
     if not isinstance(domain, Lockable):
         raise InputError(f"lock: {spec.domain.name} of {domain.space} has nothing that can be locked; leave it out")
     if not isinstance(generator, Holding):
-        raise InputError(
-            f"lock: {spec.generator.name} cannot hold sites; leave lock out, or use generator=rmf or hybrid"
-        )
+        raise InputError(f"lock: {spec.generator.name} cannot hold sites; leave lock out, or use another generator")
     lock = domain.locked(**plugins.arguments(domain.locked, spec.lock, "lock"))
     generator.check_lock(lock)
     return lock

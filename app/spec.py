@@ -61,6 +61,10 @@ class RunSpec:
     """What some sites of every design are held at, in the words of the domain's `locked`."""
     repair: bool = False
     """Whether designs are repaired before they are scored, where the domain can."""
+    condition: Mapping[str, Any] | None = None
+    """What every design is to have, by the names of the domain's conditions."""
+    cfg: float = 1.0
+    """Weight of classifier-free guidance towards that."""
 
     def identity(self) -> dict[str, Any]:
         """The spec as plain data, without the place it is written to and keys that have their default."""
@@ -146,7 +150,7 @@ def _value(key: str, value: Any) -> Any:
         return choice(key, value)
     if key == "rewards":
         return {name: _weighted(name, entry) for name, entry in _mapping("rewards", value or {}).items()}
-    if key == "lock":
+    if key in ("lock", "condition"):
         return _mapping(key, value or {}) or None
     if key in LIMITS and isinstance(value, list):
         numbers = [_whole(key, item) for item in value]

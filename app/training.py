@@ -24,7 +24,8 @@ from data.errors import InputError
 from data.noise import StepNoise, stable_seed
 from data.space import State
 from data.store import home
-from generators.base import Generator, Resumable
+from domains.base import Conditional, Domain
+from generators.base import Conditioned, Generator, Resumable
 
 LOG_EVERY = 100
 POOL = 8
@@ -47,12 +48,19 @@ def train(spec: TrainSpec, progress: Progress) -> Path:
     keeper = Keeper(folder, spec, generator, progress)
     if keeper.finished():
         return folder
-    corpus = domain.encode(domain.corpus("train"))
+    corpus = lessons(domain, generator)
     rng = StepNoise(stable_seed("train", spec.seed))
     generator.fit(keeper.remaining(corpus, rng, device), rng, keeper.on_step)
     generator.save(folder)
     keeper.finish()
     return folder
+
+
+def lessons(domain: Domain[Any], generator: Generator) -> State:
+    """What a generator learns from: the train split, with what is known of each design where it learns conditions."""
+    if isinstance(generator, Conditioned) and generator.space.conditions and isinstance(domain, Conditional):
+        return domain.lessons()
+    return domain.encode(domain.corpus("train"))
 
 
 def alike(lengths: Tensor, batch: int, k: int, rng: StepNoise) -> Tensor:

@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from torch import Tensor
 from torch import bool as torch_bool
 
+from data import conditions
+from data.conditions import Condition, Subset
 from data.errors import InputError
 
 State = dict[str, Tensor]
 """Factor name -> values `(batch, length, width)`; `"mask"` -> `(batch, length)` bool, true where a site is in use."""
+CONDITIONS = "conditions"
+"""Key of the codes `(batch, 1, conditions)` of what is known of designs, in batches that a generator learns from."""
 
 
 class SpaceError(InputError):
@@ -88,23 +92,34 @@ _FACTORS: dict[str, type[Factor]] = {kind.__name__: kind for kind in (Categorica
 
 @dataclass(frozen=True)
 class Space:
-    """`shortest` to `length` sites, each carrying every factor; factors are in the order of their names."""
+    """`shortest` to `length` sites, each carrying every factor; factors are in the order of their names.
+
+    Spaces are equal whatever can be asked of their designs.
+    """
 
     length: int
     factors: Mapping[str, Factor]
     shortest: int = 1
+    conditions: Mapping[str, Condition] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         if not 1 <= self.shortest <= self.length:
             raise SpaceError(f"shortest is {self.shortest}; it must be from 1 to the length, {self.length}")
         # The order decides where a network finds a factor, and a `config.json` does not keep the order it was given.
         object.__setattr__(self, "factors", dict(sorted(self.factors.items())))
-        for name, factor in self.factors.items():
-            if isinstance(factor, Real) and factor.given:
-                other = self.factors.get(factor.given)
-                if not isinstance(other, Categorical) or other.n != len(factor.used):
-                    wanted = f"Categorical({len(factor.used)})"
-                    raise SpaceError(f"{name} is given {factor.given!r}, which is {other}; it must be {wanted}")
+        object.__setattr__(self, "conditions", dict(sorted(self.conditions.items())))
+        for name, (of, n) in self._references().items():
+            other = self.factors.get(of)
+            if not isinstance(other, Categorical) or other.n != n:
+                raise SpaceError(f"{name} is given {of!r}, which is {other}; it must be Categorical({n})")
+
+    def _references(self) -> dict[str, tuple[str, int]]:
+        """Factors and conditions that name a Categorical factor, with its number of categories."""
+        reals = ((name, one) for name, one in self.factors.items() if isinstance(one, Real) and one.given)
+        subsets = ((name, one) for name, one in self.conditions.items() if isinstance(one, Subset))
+        return {name: (one.given, len(one.used)) for name, one in reals} | {
+            name: (one.of, len(one.names)) for name, one in subsets
+        }
 
     def check(self, state: State) -> None:
         """Raise `SpaceError` unless `state` has exactly these factors, with these shapes and finite values."""
@@ -125,7 +140,8 @@ class Space:
         """Plain JSON values, as kept in a checkpoint's `config.json`."""
         factors = {name: {"kind": type(factor).__name__} | asdict(factor) for name, factor in self.factors.items()}
         shortest = {"shortest": self.shortest} if self.shortest > 1 else {}
-        plain: dict[str, Any] = json.loads(json.dumps({"length": self.length, "factors": factors} | shortest))
+        asked = {"conditions": conditions.to_dict(self.conditions)} if self.conditions else {}
+        plain: dict[str, Any] = json.loads(json.dumps({"length": self.length, "factors": factors} | shortest | asked))
         return plain
 
     @staticmethod
@@ -139,7 +155,7 @@ class Space:
             length, shortest = plain["length"], plain.get("shortest", 1)
             if not all(isinstance(number, int) and number >= 1 for number in (length, shortest)):
                 raise ValueError(f"length is {length!r:.40}, shortest {shortest!r:.40}")
-            return Space(length, factors, shortest)
+            return Space(length, factors, shortest, conditions.from_dict(plain.get("conditions", {})))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise SpaceError(f"not the description of a space: {plain!r:.200} ({error})") from error
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from torch import Tensor
+
 from data.errors import InputError
 from data.noise import DesignNoise
 from data.space import Space, State
@@ -116,6 +118,20 @@ class Lockable(Protocol):
 
         Only the sites in its mask count. Raises `DesignError` for what no design can have.
         """
+
+
+@runtime_checkable
+class Conditional(Protocol):
+    """A domain that knows conditions of its designs, those of its space; asked for with `isinstance`."""
+
+    given: Mapping[str, Any]
+    """Values of the conditions that all its designs have."""
+
+    def lessons(self) -> State:
+        """The state of all designs that can be learned from, with `data.space.CONDITIONS`."""
+
+    def facts(self, designs: Sequence[Any]) -> Tensor:
+        """Codes (n, conditions) of what is known of designs."""
 
 
 def placed(counts: Sequence[int], at: Sequence[int], length: int) -> list[range]:

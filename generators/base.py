@@ -7,7 +7,7 @@ trained beforehand has `load(folder, device)` too; without it, `fit` is shown th
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -132,6 +132,23 @@ class Resizable(Generator, Protocol):
 
     def resize(self, space: Space) -> None:
         """Draw designs of the lengths of `space`; raises `GeneratorError` where it has learned none such."""
+
+
+@runtime_checkable
+class Conditioned(Protocol):
+    """A generator that can have learned conditions of designs; asked for with `isinstance`.
+
+    One whose space has conditions learns from batches with `data.space.CONDITIONS`.
+    """
+
+    space: Space
+
+    def ask(self, given: Mapping[str, Any], asked: Mapping[str, Any], weight: float) -> None:
+        """Draw designs, from now on, that have what is `given` and what is `asked`; values by condition.
+
+        A larger `weight` than 1 makes them more alike to what is asked, and less to what is only given. Raises
+        `InputError` for what it has not learned; what is only given, it then draws without.
+        """
 
 
 @runtime_checkable

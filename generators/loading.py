@@ -43,10 +43,13 @@ def network(folder: Path, kind: type[T]) -> T:
     return made
 
 
-def take_weights(ours: nn.Module, folder: Path, what: str, free: Collection[str] = ()) -> None:
+def take_weights(
+    ours: nn.Module, folder: Path, what: str, free: Collection[str] = (), new: Collection[str] = ()
+) -> None:
     """Give a diffusers network the weights in a folder; raises `GeneratorError` unless they are of the same network.
 
-    Every key of `config.json` must be the same, except those that are `free`.
+    Every key of `config.json` must be the same, except those that are `free`. Where the folder has nothing of one of
+    the parts that may be `new`, that part is left as it is.
     """
     with refusing(folder, what):
         theirs: Any = network(folder, type(ours))
@@ -56,8 +59,11 @@ def take_weights(ours: nn.Module, folder: Path, what: str, free: Collection[str]
             raise GeneratorError(
                 f"{folder} has {key}={value!r:.100}, not {mine.config[key]!r:.100}; give generator.{key} as it has it"
             )
+    found: dict[str, Any] = theirs.state_dict()
+    lacking = {part for part in new if not any(name.split(".")[0] == part for name in found)}
+    kept = {name: value for name, value in ours.state_dict().items() if name.split(".")[0] in lacking}
     try:
-        ours.load_state_dict(theirs.state_dict())
+        ours.load_state_dict(kept | found)
     except RuntimeError as error:
         reason = " ".join(str(error).split())
         raise GeneratorError(f"the weights of {folder} do not fit ({reason:.300}); give another checkpoint") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from Bio.SeqUtils.ProtParam import ProteinAnalysis
@@ -21,7 +22,8 @@ class Property:
     spread: float
 
 
-PROPERTIES = {
+Name = Literal["gravy", "instability", "isoelectric_point", "charge", "aromaticity", "molecular_weight"]
+PROPERTIES: dict[Name, Property] = {
     "gravy": Property(ProteinAnalysis.gravy, -0.32, 0.36),
     "instability": Property(ProteinAnalysis.instability_index, 38, 15),
     "isoelectric_point": Property(ProteinAnalysis.isoelectric_point, 6.5, 1.9),
@@ -39,7 +41,7 @@ class ProtParam:
 
     domains: tuple[str, ...] = ("protein",)
 
-    def __init__(self, name: str, target: float) -> None:
+    def __init__(self, name: Name, target: float) -> None:
         self.name = name
         self.target = target
 
@@ -59,7 +61,7 @@ class ProtParam:
         return float(PROPERTIES[self.name].of(ProteinAnalysis(letters))) if letters else 0.0
 
 
-def build(domain: Sequences, property: str = "gravy", target: float | None = None) -> ProtParam:
+def build(domain: Sequences, property: Name = "gravy", target: float | None = None) -> ProtParam:
     """The reward of a property close to `target`, or to the mean of real chains."""
     check_form(domain, Sequences, "protparam", "sequence")
     if property not in PROPERTIES:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -33,7 +34,8 @@ class Shape:
     torsion: tuple[float, float]
 
 
-KINDS = {
+Kind = Literal["helix", "strand"]
+KINDS: dict[Kind, Shape] = {
     "helix": Shape(secondary.HELIX, (5.5, 0.5), (5.3, 0.5), (50, 20)),
     "strand": Shape(secondary.STRAND, (6.7, 0.6), (9.9, 0.9), (-170, 45)),
 }
@@ -44,7 +46,7 @@ class SecondaryStructure:
 
     domains: tuple[str, ...] = ("protein",)
 
-    def __init__(self, kind: str, target: float) -> None:
+    def __init__(self, kind: Kind, target: float) -> None:
         self.shape = KINDS[kind]
         self.target = target
 
@@ -101,8 +103,8 @@ def _turned(a: Tensor, b: Tensor, c: Tensor, d: Tensor, ideal: float) -> Tensor:
     return torch.atan2(across, along)
 
 
-def build(domain: Frames, kind: str = "helix", target: float = 1.0) -> SecondaryStructure:
-    """The reward of a share of `kind`, helix or strand, close to `target`, between 0 and 1."""
+def build(domain: Frames, kind: Kind = "helix", target: float = 1.0) -> SecondaryStructure:
+    """The reward of a share of `kind` close to `target`, between 0 and 1."""
     check_form(domain, Frames, "secondary_structure", "frames")
     if kind not in KINDS:
         raise RewardError(f"kind={kind!r}; there are {', '.join(KINDS)}; choose one")

@@ -37,10 +37,18 @@ class Catalogue:
         entry = self.plugins[kind][name]
         return str(entry.get("error") or entry["about"])
 
+    def choices(self, kind: str, name: str) -> dict[str, list[str]]:
+        """The values of those parameters of a plug-in that are one of a few."""
+        found: dict[str, list[str]] = self.plugins[kind][name].get("choices", {})
+        return found
+
     def parameters(self, kind: str, name: str) -> dict[str, tuple[str, Any]]:
-        """The parameters of a plug-in: name -> type in words, default."""
+        """The parameters of a plug-in: name -> type in words, without `None`, and default."""
         entry = self.plugins[kind][name]
-        return {key: (entry["types"][key], default) for key, default in entry.get("parameters", {}).items()}
+        return {
+            key: (entry["types"][key].removesuffix(" | None"), default)
+            for key, default in entry.get("parameters", {}).items()
+        }
 
 
 def read() -> Catalogue:

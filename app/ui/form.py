@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -21,6 +22,8 @@ SEEDS = 10**6
 STEPS = "Refinements of each design by its network, or rounds of evolution; more take longer"
 UNSET = "automatic"
 """What an input says that has no value, so that the plug-in finds one."""
+ANY = "any"
+"""Chosen where it does not matter what a design has."""
 KEPT = "form"
 """Where the values of the form are kept while another page is shown."""
 
@@ -52,14 +55,15 @@ def show(catalogue: Catalogue) -> dict[str, Any] | None:
             settings["sequences"] = _whole("Sequences for each design", "sequences", cell["preset"]["sequences"])
         if cell["repairing"]:
             settings["repair"] = _switch("Repair what designs break", "repair", cell["preset"]["repair"])
-        settings |= _lock(domain, cell["lock"])
+        settings |= _lock(domain, cell["lock"]) | _condition(domain, cell["conditions"])
     _not_ready(others, domain)
     return settings | numbers | {"rewards": rewards, "guidance": guidance, "checkpoint": "auto"}
 
 
 def load(spec: Mapping[str, Any], catalogue: Catalogue) -> None:
     """Fill the form with a run's spec; what the spec does not say gets its default."""
-    kept: dict[str, Any] = {key: spec[key] for key in ("n", "batch", "device", "sequences", "repair") if key in spec}
+    plain = ("n", "batch", "device", "sequences", "repair", "cfg")
+    kept: dict[str, Any] = {key: spec[key] for key in plain if key in spec}
     kept["seed"] = str(spec.get("seed", 0))
     names: dict[str, Any] = {}
     for kind in ("domain", "generator", "guidance"):
@@ -68,6 +72,7 @@ def load(spec: Mapping[str, Any], catalogue: Catalogue) -> None:
         names[kind] = kept[kind] = table.pop("name", None)
         kept |= {f"{kind}/{names[kind]}/{key}": value for key, value in table.items()}
     kept |= {f"lock/{names['domain']}/{key}": value for key, value in (spec.get("lock") or {}).items()}
+    kept |= {f"condition/{names['domain']}/{key}": value for key, value in (spec.get("condition") or {}).items()}
     cell = f"{names['domain']}/{names['generator']}"
     kept |= {f"steps/{cell}": spec.get("steps"), f"guidance/{cell}": names["guidance"]}
     asked = spec.get("rewards") if isinstance(spec.get("rewards"), dict) else {}
@@ -158,6 +163,27 @@ def _lock(domain: str, parameters: Mapping[str, str]) -> dict[str, Any]:
     return {"lock": lock} if lock else {}
 
 
+def _condition(domain: str, conditions: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Inputs for what every design is to have, and how closely; nothing where all are left open."""
+    if not conditions:
+        return {}
+    st.caption("What every design is to have; leave open what does not matter.")
+    made = {name: _asked(name, f"condition/{domain}/{name}", one) for name, one in conditions.items()}
+    asked = {name: value for name, value in made.items() if value not in (None, ANY, [])}
+    weight = _number("How closely", "cfg", 1.0)
+    return {"condition": asked, "cfg": weight} if asked else {}
+
+
+def _asked(name: str, key: str, condition: Mapping[str, Any]) -> Any:
+    label = f"With {name}"
+    if condition["kind"] == "Label":
+        return _choice(label, key, [ANY, *condition["names"]])
+    if condition["kind"] == "Level":
+        bounds = f"From {condition['least']:g} to {condition['most']:g}"
+        return _number(label, key, None, help=bounds)
+    return _words(label, key, [], help=f"Some of {', '.join(condition['names'])}")
+
+
 def _numbers(cell: Mapping[str, Any]) -> dict[str, Any]:
     left, right = st.columns(2)
     with left:
@@ -179,10 +205,11 @@ def _throw() -> None:
 
 def _parameters(catalogue: Catalogue, kind: str, name: str, preset: Mapping[str, Any]) -> dict[str, Any]:
     """Inputs for the parameters of a plug-in, two in a row; returns those that are not at their default."""
+    few = catalogue.choices(kind, name)
     inputs = {
-        parameter: (INPUTS[kind_of_value.removesuffix(" | None")], default)
-        for parameter, (kind_of_value, default) in catalogue.parameters(kind, name).items()
-        if kind_of_value.removesuffix(" | None") in INPUTS and not _by_itself(parameter, f"{kind}/{name}/{parameter}")
+        parameter: (partial(_one_of, few[parameter]) if parameter in few else INPUTS[type_name], default)
+        for parameter, (type_name, default) in catalogue.parameters(kind, name).items()
+        if (parameter in few or type_name in INPUTS) and not _by_itself(parameter, f"{kind}/{name}/{parameter}")
     }
     given = {}
     columns = st.columns(2) if len(inputs) > 1 else [st.container()]
@@ -211,10 +238,10 @@ def _integer(label: str, key: str, default: Any) -> Any:
     return _kept(st.number_input, label, key, _remembered(key, default, (int, type(None))), step=1, placeholder=UNSET)
 
 
-def _number(label: str, key: str, default: Any) -> Any:
+def _number(label: str, key: str, default: Any, **more: Any) -> Any:
     start = _remembered(key, default, (int, float, type(None)))
     start = start if start is None else float(start)
-    return _kept(st.number_input, label, key, start, step=0.05, format="%g", placeholder=UNSET)
+    return _kept(st.number_input, label, key, start, step=0.05, format="%g", placeholder=UNSET, **more)
 
 
 def _text(label: str, key: str, default: Any) -> Any:
@@ -225,11 +252,15 @@ def _switch(label: str, key: str, default: Any) -> Any:
     return _kept(st.toggle, label, key, _remembered(key, default, (bool,)))
 
 
-def _words(label: str, key: str, default: Any) -> list[str]:
+def _one_of(options: Sequence[str], label: str, key: str, default: str) -> Any:
+    return _choice(label, key, options, default=default)
+
+
+def _words(label: str, key: str, default: Any, **more: Any) -> list[str]:
     """A list of words, typed with commas between them."""
     start = _remembered(key, default, (list, tuple, int))
     start = ", ".join(map(str, [start] if isinstance(start, int) else start))
-    typed = st.text_input(label, start, key=f"{KEPT}/{key}")
+    typed = st.text_input(label, start, key=f"{KEPT}/{key}", **more)
     words = [word.strip() for word in typed.split(",") if word.strip()]
     st.session_state[KEPT][key] = words
     return words

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from data import corpora
-from data.space import Categorical, Real, Space, State
+from data.space import CONDITIONS, Categorical, Factor, Real, Space, State
 from domains.base import DesignError, Violation
-from domains.layout import baselines, cell, draw, files, legaliser, lock, metrics, rules
+from domains.layout import baselines, cell, clips, conditions, draw, files, legaliser, lock, metrics, rules
 from domains.layout.cell import Cell, Rectangle
+from domains.layout.clips import CORPUS, WINDOW
 from domains.layout.technology import Technology, load
 
-CORPUS = "layout_clips_2um.npz"
-WINDOW = 2000
-"""Width and height in nm."""
 LONGEST = 256
 UNIT = 128
 """Steps of the grid that are 1 in a state: a power of two, so that the grid is exact, and corners are of size 1."""
 FORMS = ("corners", "centres")
 """How a state has the numbers of a rectangle: x0 y0 x1 y1, or x y width height."""
-_KINDS = {"rects": ("iu", 2), "ptr": ("iu", 1), "pdk": ("U", 1)}
 
 
 class Layout:
@@ -34,7 +30,9 @@ class Layout:
     def __init__(self, rules_of: Technology, length: int, form: str = FORMS[0]) -> None:
         self.technology = rules_of
         self.length, self.form = length, form
-        self.space = Space(length, {"layer": Categorical(len(rules_of.layers)), form: Real(4)})
+        factors: dict[str, Factor] = {"layer": Categorical(len(rules_of.layers)), form: Real(4)}
+        self.space = Space(length, factors, conditions=conditions.declared(rules_of))
+        self.given = {"technology": rules_of.name}
         self.suffixes: tuple[str, ...] = files.SUFFIXES
         self.metric_names = metrics.NAMES
         self._unit = UNIT * rules_of.grid
@@ -46,31 +44,36 @@ class Layout:
         """
         if split not in ("train", "val"):
             raise DesignError(f"no split {split!r}; there are train and val; choose one")
-        clips = _clips(self.technology.name, split)
-        if not clips:
+        found = clips.split(self.technology.name, split)
+        if not found:
             raise DesignError(
                 f"no clips of {self.technology.name} in {CORPUS}; there are those of ihp_sg13g2 and sky130; build the "
                 f"domain of one of these, or give clips as a reference"
             )
-        return self._short(clips)
+        return self._short(found)
 
     def reference(self, path: Path) -> list[Cell]:
         """Every clip of the technology with at most `length` rectangles in a file of the corpus's format.
 
         However the file's rectangles make up a layer, the clips are made up as those of the corpus.
         """
-        try:
-            arrays = corpora.read_npz(path, _KINDS)
-        except corpora.CorpusError as error:
-            raise DesignError(str(error)) from error
-        _check_arrays(arrays, path, WINDOW // self.technology.grid, len(self.technology.layers))
-        clips = _unpack(arrays, arrays["pdk"] == self.technology.name, self.technology)
-        found = self._short(Cell(c.technology, c.width, c.height, metrics.pattern(c)) for c in clips)
+        there = clips.foreign(path, self.technology)
+        found = self._short(Cell(c.technology, c.width, c.height, metrics.pattern(c)) for c in there)
         if not found:
             raise DesignError(
                 f"{path} has no clip of {self.technology.name}; give a file that has, or build its domain"
             )
         return found
+
+    def lessons(self) -> State:
+        """The train splits of all technologies that have clips, with what is known of each."""
+        self.corpus("train")  # which says so where the own technology has none
+        parts = [Layout(load(name), self.length, self.form)._told() for name in clips.technologies()]
+        return {key: torch.cat([part[key] for part in parts]) for key in parts[0]}
+
+    def facts(self, designs: Sequence[Cell]) -> Tensor:
+        """Codes (n, conditions) of the conditions that designs have, by `conditions.facts`."""
+        return conditions.facts(self.space.conditions, designs)
 
     def encode(self, designs: Sequence[Cell]) -> State:
         """One-hot layers (n, length, 4) and corners x0 y0 x1 y1 (n, length, 4) from the window's centre.
@@ -208,44 +211,16 @@ class Layout:
         half = (larger + WINDOW / 2 / self._unit) / 2
         return torch.cat([middle - half, middle + half], dim=-1)
 
+    def _told(self) -> State:
+        designs = self.corpus("train")
+        return self.encode(designs) | {CONDITIONS: self.facts(designs)[:, None]}
+
     def _short(self, cells: Iterable[Cell]) -> list[Cell]:
         return [made for made in cells if len(made.shapes) <= self.length]
 
     @cached_property
     def _known(self) -> frozenset[tuple[Rectangle, ...]]:
         return frozenset(made.shapes for made in self.corpus("train"))
-
-
-@cache
-def _clips(technology: str, split: str) -> list[Cell]:
-    arrays = corpora.load(CORPUS)
-    return _unpack(arrays, (arrays["pdk"] == technology) & (arrays["split"] == split), load(technology))
-
-
-def _unpack(arrays: Mapping[str, np.ndarray], wanted: np.ndarray, technology: Technology) -> list[Cell]:
-    """The wanted clips; in the file, lengths are in steps of the grid and the layer comes last."""
-    ends, grid = arrays["ptr"], technology.grid
-    shapes = arrays["rects"].astype(np.int64)[:, [4, 0, 1, 2, 3]] * [1, grid, grid, grid, grid]
-    parts = (shapes[ends[row] : ends[row + 1]] for row in np.flatnonzero(wanted))
-    return [cell.from_array(technology.name, WINDOW, WINDOW, part) for part in parts]
-
-
-def _check_arrays(arrays: Mapping[str, np.ndarray], path: Path, steps: int, layers: int) -> None:
-    """Raise `DesignError` unless these are clips: where each begins, and rectangles in the window."""
-    rects, ends, n = arrays["rects"], arrays["ptr"], len(arrays["pdk"])
-    begin = (
-        len(ends) == n + 1 and (ends[0], ends[-1]) == (0, len(rects)) and (np.diff(ends.astype(np.int64)) >= 0).all()
-    )
-    if rects.shape[1] != 5 or not n or not begin:
-        raise DesignError(
-            f"{path}: rects is {rects.shape} and ptr {ends.shape} for {n} clips; rects must be (m, 5) and ptr go from "
-            f"0 to m, one longer than the clips; cut them again"
-        )
-    if len(rects) and not (rects.min() >= 0 and rects[:, :4].max() <= steps and rects[:, 4].max() < layers):
-        raise DesignError(
-            f"{path}: rects goes from {rects.min()} to {rects[:, :4].max()} on layers to {rects[:, 4].max()}; a window "
-            f"is from 0 to {steps} steps of the grid, with {layers} layers; cut the clips again"
-        )
 
 
 def build(technology: str = "sky130", length: int = 56, form: str = FORMS[0]) -> Layout:

@@ -38,6 +38,8 @@ class Cell:
     """How many rectangles were without area when the cell was made, and are not among the shapes."""
     sites: tuple[int, ...] = field(default=(), compare=False)
     """Which site of a state each shape was decoded from, or its place among those that the cell was made of."""
+    function: str = field(default="", compare=False)
+    """Logic function of the standard cell that this is a window of, empty where that is not known."""
 
     def __post_init__(self) -> None:
         layers, width, height = len(self.rules.layers), self.width, self.height

@@ -283,7 +283,7 @@ class _Problem:
         a, b = axis, 1 - axis
         meets = (boxes[:, b] <= end[1]) & (boxes[:, b + 2] >= end[0])
         if run:
-            meets = (boxes[:, b] < max(end[1], end[0] + 1)) & (boxes[:, b + 2] > end[0])
+            meets = (boxes[:, b] < max(end[1], end[0] + 1)) & (boxes[:, b + 2] > end[0] - (end[0] == end[1]))
         lows, highs = own[meets & (boxes[:, a] == begin[0])], own[meets & (boxes[:, a + 2] == begin[1])]
         for low in lows.tolist():
             for high in highs.tolist():
@@ -418,12 +418,15 @@ def _facing(boxes: np.ndarray, gap: Finding) -> Iterator[tuple[int, int]]:
     """Boxes (n, 4) at the two ends of a gap: of a run, the sides there, else the corners."""
     (x0, y0, x1, y1), distance = gap.box, gap.measured[0]
     low, high = boxes[:, :2], boxes[:, 2:]
-    if distance == x1 - x0 or distance == y1 - y0:
-        a = 0 if distance == x1 - x0 else 1
-        begin, end = ((x0, y0), (x1, y1))
-        beside = (low[:, 1 - a] < max(end[1 - a], begin[1 - a] + 1)) & (high[:, 1 - a] > begin[1 - a] - (begin == end))
-        ways = [(beside & (high[:, a] == begin[a]), beside & (low[:, a] == end[a]))]
-    else:
+    begin, end, ways = (x0, y0), (x1, y1), []
+    for a in (0, 1):  # a run as long as it is wide may be of either
+        if distance == end[a] - begin[a]:
+            other = 1 - a
+            beside = (low[:, other] < max(end[other], begin[other] + 1)) & (
+                high[:, other] > begin[other] - (begin == end)
+            )
+            ways.append((beside & (high[:, a] == begin[a]), beside & (low[:, a] == end[a])))
+    if not ways:
         left, right = high[:, 0] == x0, low[:, 0] == x1
         ways = [
             (left & (high[:, 1] == y0), right & (low[:, 1] == y1)),

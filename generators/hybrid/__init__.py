@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -30,6 +31,7 @@ def build(
     places: int = 0,
     finer: int = 0,
     adjuster: bool = True,
+    conditioned: bool = False,
     category_temperature: float = 1.0,
     bin_temperature: float = 1.0,
     top_p: float = 1.0,
@@ -38,9 +40,10 @@ def build(
     """An untrained generator for a space; `HybridSequence` says what the parameters mean.
 
     Where numbers lie on a grid, the bins should too: their width, 2 span scale / (bins - 1), a multiple of the grid.
+    `conditioned`: whether it learns the conditions of the space.
     """
     model = HybridSequence(
-        space.to_dict(),
+        (space if conditioned else replace(space, conditions={})).to_dict(),
         channels,
         depth,
         heads,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,14 +11,19 @@ import torch
 from diffusers import DDIMScheduler
 from torch import Tensor
 
+from data.conditions import codes
 from data.noise import DesignNoise, Noise
 from data.space import Space, State
 from generators import loading, tiles
 from generators.base import UNLIMITED, GeneratorError, Guidance, Score
+from generators.hybrid.conditions import Asked
 from generators.hybrid.heads import TIMES
 from generators.hybrid.model import HybridSequence
 from generators.hybrid.sampling import Draws, Sampler
 from generators.hybrid.training import Recipe, Trainer
+
+HEAVIEST = 10.0
+"""The largest weight of guidance by conditions."""
 
 
 class Hybrid:
@@ -33,6 +38,7 @@ class Hybrid:
         self.model, self.scheduler, self.recipe = model, scheduler, recipe
         self.steps = recipe.steps
         self._trainer: Trainer | None = None
+        self._asked: Asked | None = None
 
     def to(self, device: torch.device) -> Hybrid:
         """The same generator with its weights on a device."""
@@ -69,8 +75,22 @@ class Hybrid:
         return self.trainer.step
 
     def begin_from(self, folder: Path) -> None:
-        """Take the weights of a checkpoint before `fit`."""
-        loading.take_weights(self.model, folder, "hybrid network")
+        """Take the weights of a checkpoint before `fit`; those of conditions stay 0 where it has learned none."""
+        loading.take_weights(self.model, folder, "hybrid network", free=("space",), new=("condition_input",))
+
+    def ask(self, given: Mapping[str, Any], asked: Mapping[str, Any], weight: float) -> None:
+        """Draw designs of these conditions from now on; see `Conditioned`."""
+        if not 0 <= weight <= HEAVIEST:
+            raise GeneratorError(f"cfg is {weight:g}; it must be from 0 to {HEAVIEST:g}")
+        if asked and not self.space.conditions:
+            raise GeneratorError(
+                f"condition.{next(iter(asked))}: this network has learned no conditions; leave it out, or train one "
+                f"with generator.conditioned=true"
+            )
+        given = {name: value for name, value in given.items() if name in self.space.conditions}
+        base = codes(self.space.conditions, given)
+        whole = codes(self.space.conditions, {**given, **asked})
+        self._asked = Asked(whole, base, weight if asked else 1.0) if self.space.conditions else None
 
     @torch.no_grad()
     def sample(
@@ -128,11 +148,12 @@ class Hybrid:
         uniform = rng.uniform(tiles.SIZE, length, len(vocabulary.categoricals) + digits * vocabulary.slots)
         normal = rng.normal(tiles.SIZE, length, vocabulary.slots)
         draws = Draws(uniform.to(device), normal.to(device))
+        asked = None if self._asked is None else self._asked.to(device)
         if lock is None:
-            return vocabulary.state(Sampler(self.model, self.scheduler).tile(draws))
+            return vocabulary.state(Sampler(self.model, self.scheduler, None, asked).tile(draws))
         there = {name: value.to(device) for name, value in lock.items()}
         held = vocabulary.read(there)
-        state = vocabulary.state(Sampler(self.model, self.scheduler, held).tile(draws))
+        state = vocabulary.state(Sampler(self.model, self.scheduler, held, asked).tile(draws))
         sites = there["mask"][..., None]
         return {name: state[name] if name == "mask" else torch.where(sites, there[name], state[name]) for name in state}
 

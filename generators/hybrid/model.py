@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from data.space import Space
 from generators.base import GeneratorError
+from generators.hybrid.conditions import ConditionEmbedding
 from generators.hybrid.heads import Denoiser, EndAdjuster, Fields, Waves
 from generators.hybrid.units import Units, Vocabulary
 from generators.networks.causal_transformer import CausalTransformer
@@ -72,6 +73,8 @@ class HybridSequence(ModelMixin, ConfigMixin):  # type: ignore[misc]
         self.space = Space.from_dict(space)
         self.vocabulary = Vocabulary(self.space, bins, span, places)
         sizes, slots = list(self.vocabulary.categoricals.values()), self.vocabulary.slots
+        asked = self.space.conditions
+        self.condition_input = ConditionEmbedding(asked, channels) if asked else None
         self.begin = nn.Parameter(torch.randn(channels) / math.sqrt(channels))
         self.category_inputs = nn.ModuleList(nn.Embedding(n, channels) for n in sizes)
         self.waves = Waves(bins, finer)
@@ -92,11 +95,18 @@ class HybridSequence(ModelMixin, ConfigMixin):  # type: ignore[misc]
             embedded = embedded + self.value_input((self.waves(values) * used[..., None]).flatten(-2))
         return embedded
 
-    def hidden(self, units: Units) -> Tensor:
-        """(B, L + 1, channels): at place i, all that is known of the units before unit i."""
+    def given(self, codes: Tensor | None) -> Tensor:
+        """Codes of conditions (..., conditions) -> (..., channels), which is added to every input; 0 without any."""
+        if codes is None or self.condition_input is None:
+            return torch.zeros_like(self.begin)
+        given: Tensor = self.condition_input(codes)
+        return given
+
+    def hidden(self, units: Units, codes: Tensor | None = None) -> Tensor:
+        """(B, L + 1, channels): at place i, all that is known of the units before unit i, under codes (B, 1, n)."""
         begin = self.begin.expand(len(units.mask), 1, -1)
         embedded = self.embed(units.categories, units.values, units.used)
-        hidden: Tensor = self.transformer(torch.cat([begin, embedded], dim=1))
+        hidden: Tensor = self.transformer(torch.cat([begin, embedded], dim=1) + self.given(codes))
         return hidden
 
     def first_logits(self, hidden: Tensor, count: Tensor) -> Tensor:

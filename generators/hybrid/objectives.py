@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from data.noise import Noise
+from generators.hybrid.conditions import forgotten
 from generators.hybrid.heads import TIMES
 from generators.hybrid.model import HybridSequence
 from generators.hybrid.units import Units
@@ -42,14 +43,21 @@ class Rows:
 
 
 def losses(
-    model: HybridSequence, scheduler: DDIMScheduler, units: Units, blurred: float, rng: Noise
+    model: HybridSequence,
+    scheduler: DDIMScheduler,
+    units: Units,
+    blurred: float,
+    rng: Noise,
+    codes: Tensor | None = None,
 ) -> dict[str, Tensor]:
     """Nats per unit of the categories (with the end) and of the bins, squared error of the residuals' velocity, CRPS.
 
-    A share `blurred` of the input numbers is noisy, so that prefixes look like sampled ones.
+    A share `blurred` of the input numbers is noisy, so that prefixes look like sampled ones. Of the `codes` of what is
+    known of the designs, the network is shown some.
     """
+    shown = None if codes is None else forgotten(codes, rng.fork(2))
     seen = _blur(units, blurred, BLUR / 2**model.config.finer, rng.fork(0))
-    hidden = model.hidden(seen)  # (B, L + 1, channels)
+    hidden = model.hidden(seen, shown)  # (B, L + 1, channels)
     ending, length = _first(model, hidden, units)
     rows = _rows(model, units, seen)
     z = hidden[:, :-1].flatten(0, 1)[rows.places]  # (M, channels)

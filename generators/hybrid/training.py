@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from data.noise import Noise
-from data.space import State
+from data.space import CONDITIONS, State
 from generators.hybrid.model import HybridSequence
 from generators.hybrid.objectives import losses
 from generators.hybrid.sampling import head_scheduler
@@ -62,7 +62,7 @@ class Trainer:
         self.model.observe(units)
         device = units.mask.device
         with torch.autocast(device.type, torch.bfloat16, enabled=has_bfloat16(device)):
-            parts = losses(self.model, self.scheduler, units, self.recipe.blurred, rng)
+            parts = losses(self.model, self.scheduler, units, self.recipe.blurred, rng, batch.get(CONDITIONS))
         weights = {"residual": self.recipe.residual_weight, "length": self.recipe.length_weight}
         total: Tensor = sum((weights.get(name, 1.0) * part for name, part in parts.items()), torch.zeros(()))
         total.backward()  # type: ignore[no-untyped-call]

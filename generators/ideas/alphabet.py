@@ -31,7 +31,8 @@ class Alphabet:
         self.space = space
         self.sizes = tuple(factor.width for factor in space.factors.values())
         self.factor_of_cell = torch.repeat_interleave(torch.arange(len(self.sizes)), torch.tensor(self.sizes))
-        self._starts = torch.tensor(self.sizes).cumsum(0) - torch.tensor(self.sizes)
+        self.starts = torch.tensor(self.sizes).cumsum(0) - torch.tensor(self.sizes)
+        """(F,): the first cell of each factor."""
         self.locked = torch.zeros(space.length, len(self.sizes), dtype=torch.bool)
         """(L, F): positions whose letter must not change."""
 
@@ -79,7 +80,7 @@ class Alphabet:
 
     def cell(self, letters: Tensor) -> Tensor:
         """Index (..., F) in 0..W-1 of the cells of letters (..., F); 0 where a site is not in use."""
-        return (letters + self._starts).masked_fill(letters == UNUSED, 0)
+        return (letters + self.starts).masked_fill(letters == UNUSED, 0)
 
     def random(self, like: Tensor, rng: Noise) -> Tensor:
         """Uniformly random letters where `like` (N, L, F) may change."""

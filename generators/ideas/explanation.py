@@ -1,4 +1,4 @@
-"""Why the surrogate likes a design: what each letter adds, which positions are critical, which motifs they form."""
+"""Why a model likes a design: what each letter adds, which positions are critical, which motifs they form."""
 
 from __future__ import annotations
 
@@ -11,14 +11,11 @@ from torch.nn import functional
 
 from data.noise import Noise
 from generators.ideas.alphabet import UNUSED, Alphabet
+from generators.ideas.explainers import Explainer, Model
 
-POINTS = 16
-"""Of the path from the reference to a design."""
 SHORTEST = 3
 """Positions of a motif."""
 
-Model = Callable[[Tensor], Tensor]
-"""Cells (N, L, W) -> (N,)."""
 Mask = Callable[["Explanation", Noise], "Explanation"]
 """What is made of the critical positions that were found."""
 
@@ -47,31 +44,11 @@ class Motif:
     owner: int
 
 
-def attributions(model: Model, alphabet: Alphabet, letters: Tensor) -> Tensor:
-    """Integrated gradients (N, L, W) from equal probabilities to the design, less their mean over the letters.
-
-    Sundararajan et al. 2017, arXiv 1703.01365. Probabilities lie on a simplex, so only differences between letters mean
-    anything (Majdandzic et al. 2023, Genome Biology 24, 109). Those of the letters of a design add up to
-    model(design) - model(reference).
-    """
-    cells, reference = alphabet.one_hot(letters), alphabet.uniform(letters)
-    total = torch.zeros_like(cells)
-    for k in range(POINTS):
-        with torch.enable_grad():
-            point = torch.lerp(reference, cells, (k + 0.5) / POINTS).requires_grad_()
-            total += torch.autograd.grad(model(point).sum(), point)[0]
-    used = (letters != UNUSED)[..., alphabet.factor_of_cell]
-    return alphabet.centre(total / POINTS) * used
-
-
-def explain(model: Model, alphabet: Alphabet, letters: Tensor) -> Explanation:
+def explain(explainer: Explainer, model: Model, alphabet: Alphabet, letters: Tensor) -> Explanation:
     """Effects of all substitutions and the critical positions of designs (N, L, F)."""
-    worth = attributions(model, alphabet, letters)
-    present = worth.gather(-1, alphabet.cell(letters)) * (letters != UNUSED)  # (N, L, F)
-    sizes = torch.tensor(alphabet.sizes)
-    # The mean of (present - other) over the others; attributions of all letters of a position add up to 0.
-    criticality = present * sizes / (sizes - 1).clamp(min=1)
-    effects = worth - present[..., alphabet.factor_of_cell]
+    effects = explainer(model, alphabet, letters)
+    gained = torch.stack([part.sum(-1) for part in alphabet.split(effects)], -1)
+    criticality = -gained / (torch.tensor(alphabet.sizes) - 1).clamp(min=1)
     return Explanation(letters, effects, criticality, critical(criticality, letters != UNUSED))
 
 

@@ -13,8 +13,9 @@ from data.noise import DesignNoise, Noise, StepNoise, stable_seed
 from data.space import Space, State
 from generators.base import GeneratorError, Guidance, Score
 from generators.ideas import surrogate
-from generators.ideas.alphabet import Alphabet
+from generators.ideas.alphabet import UNUSED, Alphabet
 from generators.ideas.evolution import evolve
+from generators.ideas.explainers import integrated_gradients
 from generators.ideas.explanation import explain
 from generators.ideas.meter import Meter
 from generators.ideas.protocol import MEMBERS, Strategy
@@ -30,6 +31,8 @@ class _Finished:
     seed: int
     rounds: int
     score: Score
+    pool: Tensor
+    locked: Tensor
     meter: Meter
 
 
@@ -77,10 +80,12 @@ class Evolution:
         guidance: Guidance | None,
         rng: DesignNoise,
         on_step: Callable[[int], None],
+        lock: State | None = None,
     ) -> State:
         """The `n` designs whose ranks are `rng.designs`, after `steps` rounds that climb `score`.
 
-        Raises `GeneratorError` without a score, with guidance, or for a rank beyond what was measured.
+        All that is measured has the letters of `lock` at its sites. Raises `GeneratorError` without a score, with
+        guidance, or for a rank beyond what was measured.
         """
         if score is None:
             raise GeneratorError("ideas optimises a score and has none; add rewards")
@@ -90,10 +95,15 @@ class Evolution:
             left = self.budget - self.start
             raise GeneratorError(f"steps is {steps}: {left} measurements are left for rounds; ask for 1 to {left}")
         self._check_ranks(rng, self.budget)
-        meter = self._evolved(steps, score, rng.seed, lambda k: on_step(k * n))
+        pool = self._held(lock)
+        meter = self._evolved(steps, score, pool, rng.seed, lambda k: on_step(k * n))
         self._check_ranks(rng, len(meter.values))
         on_step(n * steps)
         return self.alphabet.state(meter.designs[meter.ranking()[list(rng.designs)]])
+
+    def check_lock(self, lock: State) -> None:
+        """Raise `GeneratorError` for what is not some letters of one design, or is beyond all designs to start from."""
+        self._held(lock)
 
     @property
     def measured(self) -> tuple[State, Tensor]:
@@ -109,7 +119,9 @@ class Evolution:
         last = self._last()
         rng = StepNoise(stable_seed("ideas", last.seed)).fork(1)
         model = surrogate.fit(self.alphabet, last.meter.designs, last.meter.values, MEMBERS, rng)
-        return explain(model.mean, self.alphabet, self.alphabet.letters(state)).criticality.sum(-1)
+        return explain(integrated_gradients, model.mean, self.alphabet, self.alphabet.letters(state)).criticality.sum(
+            -1
+        )
 
     def save(self, folder: Path) -> None:
         """Raises `GeneratorError`: nothing outlives an evolution."""
@@ -120,14 +132,33 @@ class Evolution:
             raise GeneratorError("nothing was measured yet; call sample first")
         return self._finished
 
-    def _evolved(self, rounds: int, score: Score, seed: int, on_round: Callable[[int], None]) -> Meter:
-        last = self._finished
-        if last is None or (last.seed, last.rounds, last.score) != (seed, rounds, score):
-            if self._pool is None:
-                raise GeneratorError("no designs to start from; call fit with a corpus first")
+    def _held(self, lock: State | None) -> Tensor:
+        """The designs (N, L, F) to start from, with the letters of a lock, which may not change from now on."""
+        if self._pool is None:
+            raise GeneratorError("no designs to start from; call fit with a corpus first")
+        if lock is None:
+            self.alphabet.locked[:] = False
+            return self._pool
+        letters, held = self.alphabet.letters(lock), lock["mask"].cpu()
+        if len(held) != 1 or not held.any():
+            raise GeneratorError(f"a lock has {len(held)} designs, {int(held.sum())} sites; give one, with some")
+        for name in self.space.factors:
+            if not (lock[name][lock["mask"]] == 1).sum(-1).eq(1).all():
+                raise GeneratorError(f"{name} of a locked site is not one letter; give each site exactly one")
+        longest = self._pool[(self._pool[..., 0] != UNUSED)[:, held[0]].all(-1)]
+        if not len(longest):
+            last, most = int(held.nonzero()[-1, 1]) + 1, int((self._pool[..., 0] != UNUSED).sum(-1).max())
+            raise GeneratorError(f"site {last} is locked, and no design to start from has more than {most}; lower it")
+        self.alphabet.locked[:] = held[0, :, None]
+        return torch.where(held[..., None], letters, longest)
+
+    def _evolved(self, rounds: int, score: Score, pool: Tensor, seed: int, on_round: Callable[[int], None]) -> Meter:
+        last, locked = self._finished, self.alphabet.locked.clone()
+        same = last and last.pool.equal(pool) and last.locked.equal(locked)
+        if not last or not same or (last.seed, last.rounds, last.score) != (seed, rounds, score):
             rng, meter = StepNoise(stable_seed("ideas", seed)), Meter(score, self.alphabet, self.budget)
-            evolve(meter, self._pool, self.start, rounds, self.strategy(self.alphabet), rng, on_round)
-            last = self._finished = _Finished(seed, rounds, score, meter)
+            evolve(meter, pool, self.start, rounds, self.strategy(self.alphabet), rng, on_round)
+            last = self._finished = _Finished(seed, rounds, score, pool, locked, meter)
         return last.meter
 
     def _check_ranks(self, rng: DesignNoise, most: int) -> None:

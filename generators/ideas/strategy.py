@@ -11,6 +11,7 @@ from torch import Tensor
 from data.noise import StepNoise
 from generators.ideas import guided, operators, selection, surrogate
 from generators.ideas.alphabet import Alphabet
+from generators.ideas.explainers import Explainer, integrated_gradients
 from generators.ideas.explanation import Explanation, Mask, explain, found, motifs
 from generators.ideas.meter import Meter
 from generators.ideas.protocol import CANDIDATES, MEMBERS
@@ -23,6 +24,7 @@ FEWEST, MOST = 10, 40
 SHARES: Mapping[str, float] = {"protect": 0.4, "graft": 0.3, "recombine": 0.2, "leak": 0.1}
 """Of the operators at first. A leak changes any position, so that no mistake about critical ones lasts."""
 PROTECT, GRAFT = 0, 1
+EXPLAINER: Explainer = integrated_gradients
 GENERATIONS = 2
 """Of the variation of a round; the best by the surrogate are the parents of the next."""
 FLOOR = 0.05
@@ -68,8 +70,14 @@ class Candidates:
 class Explained:
     """Keeps the critical motifs of good designs, writes them into other ones, and mutates what is not critical."""
 
-    def __init__(self, alphabet: Alphabet, members: int = MEMBERS, mask: Mask = found) -> None:
-        self.alphabet, self.members, self.mask = alphabet, members, mask
+    def __init__(
+        self,
+        alphabet: Alphabet,
+        members: int = MEMBERS,
+        explainer: Explainer = EXPLAINER,
+        mask: Mask = found,
+    ) -> None:
+        self.alphabet, self.members, self.explainer, self.mask = alphabet, members, explainer, mask
         self.credit = Credit(SHARES)
         self.trust: list[float] = []
         """In the surrogate of each round."""
@@ -107,7 +115,7 @@ class Explained:
         """Designs each made by one operator from one parent."""
         if not len(parents.letters):
             return parents
-        why = self.mask(explain(model.mean, self.alphabet, parents.letters), rng.fork(0))
+        why = self.mask(explain(self.explainer, model.mean, self.alphabet, parents.letters), rng.fork(0))
         chosen = operators.choose(fitness, CANDIDATES // GENERATIONS, rng)
         operator = operators.choose(self.credit.shares(), len(chosen), rng)
         letters = self._apply(why, model.trust, operator, chosen, rng)

@@ -7,10 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from app.benchmarks import ideas
 from app.benchmarks.ideas import findings, methods, work
+from app.benchmarks.ideas.landscapes import landscape
+from app.benchmarks.ideas.truth import Truth, Watched
 from app.benchmarks.ideas.work import Piece
+from data import corpora
+from data.noise import StepNoise
+from generators.ideas.alphabet import Alphabet
 
 
 def test_calls_to_a_level() -> None:
@@ -68,3 +74,39 @@ def test_a_small_run_is_resumed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert "| ideas |" in ideas.table(found)
     monkeypatch.setattr(work, "lines", lambda piece: pytest.fail("made again"))
     assert ideas.run(quick=True) == found
+
+
+def test_the_landscape_is_explained_by_trying() -> None:
+    """Sites of AAV add up, so what a letter adds is the difference of two effects, and criticality is exact."""
+    oracle = landscape("aav_90")
+    alphabet, designs = Alphabet(oracle.space), oracle.best[None]
+    effects = Truth(oracle)(torch.flatten, alphabet, designs)
+    arrays = corpora.load("aav_liver_90.npz")
+    scale = 2 * arrays["effects"].max(-1).sum()
+    wanted = torch.from_numpy(arrays["effects"]) / scale
+    present = wanted[None].gather(-1, designs)
+    assert torch.allclose(effects, wanted - present, atol=1e-5)
+
+
+def test_faithfulness_is_of_the_first_explanation_of_a_round() -> None:
+    oracle = landscape("aav_90")
+    alphabet, designs = Alphabet(oracle.space), oracle.start(5, StepNoise(0))
+    answers = iter([Truth(oracle)(torch.flatten, alphabet, designs)] + [torch.zeros(5, 90, 20)] * 2)
+    watched = Watched(lambda model, alphabet, letters: next(answers))
+    for k in (0, 0, 2):
+        watched.round = k
+        watched(torch.flatten, alphabet, designs)
+    assert watched.faithfulness(oracle, 4) == [1.0, None, 0.0, None]
+
+
+def test_the_upper_bound_is_faithful() -> None:
+    told = work.lines(Piece("tfbind8_six6", "ideas_oracle", 64, 0))[-1]["faithfulness"]
+    assert len(told) == work.ROUNDS - 1
+    assert {x for x in told if x is not None} == {1.0}
+
+
+def test_faithfulness_by_round_is_the_mean_of_the_seeds_that_have_one() -> None:
+    rounds = {"faithfulness": np.array([[[0.5, np.nan, np.nan], [0.25, 1.0, np.nan]]])}
+    found = findings.Findings((("x", 128),), {}, {"ideas": rounds, "random": {}})
+    line = {"landscape": "x", "budget": 128, "method": "ideas", "rounds": [0.375, 1.0, None]}
+    assert findings.faithfulness(found) == [line]

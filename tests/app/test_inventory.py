@@ -2,13 +2,17 @@
 
 import importlib.metadata
 import json
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
-from app import cli, plugins
+from app import cells, cli, inventory, plugins
+from app.composition import composed
+from app.spec import Choice
 from data import checkpoints
+from rewards.base import Differentiable
 
 
 def told(verb: list[str], capsys: pytest.CaptureFixture[str]) -> dict:
@@ -31,6 +35,29 @@ def test_list_names_every_plugin_with_its_parameters(capsys: pytest.CaptureFixtu
     dna = next(entry for entry in found["plugins"]["domain"] if entry["name"] == "dna")
     assert dna["parameters"]["length"] == 256
     assert dna["about"]
+
+
+@pytest.mark.parametrize("domain", plugins.names("domain"))
+def test_a_domain_alone_is_enough_to_design_in_it(domain: str) -> None:
+    asked = composed("generate", [f"domain={domain}"])
+    assert cells.state(domain, asked["generator"]["name"]) == cells.READY
+    assert asked["generator"] == composed("train", [f"domain={domain}"])["generator"]
+    assert composed("generate", [f"domain={domain}", "generator=ideas"])["generator"]["name"] == "ideas"
+
+
+NEED_A_FILE = {"motif_rmsd", "hotspot_contacts"}
+
+
+def test_cells_list_all_rewards_of_their_form_even_those_that_need_a_file() -> None:
+    for cell in inventory.contents()["cells"]:
+        listed = {reward["name"]: reward["differentiable"] for reward in cell.get("rewards", [])}
+        domain = cells.domain(Choice(cell["domain"], {}), cell["generator"]) if listed else None
+        for name in listed.keys() - NEED_A_FILE:
+            reward = plugins.build("reward", name, {}, domain)
+            assert cell["domain"] in reward.domains
+            assert isinstance(reward, Differentiable) == listed[name]
+        if (cell["domain"], cell["generator"]) == ("protein", "rmf"):
+            assert set(listed) > NEED_A_FILE
 
 
 @pytest.mark.parametrize("verb", [["list"], ["models", "list"], ["models", "verify"]])
@@ -82,10 +109,13 @@ def test_a_strangers_plugin_is_found(stranger) -> None:
     assert plugins.build("reward", "stranger", {"power": 3}, None) == 3
 
 
-def test_a_broken_plugin_is_listed_with_its_error_and_harms_nobody(stranger, capsys) -> None:
-    stranger("import no_such_package\n")
+@pytest.mark.parametrize(
+    "source", ["import no_such_package\n", "def build(domain: 'NoSuchClass'): return domain  # no_such_package\n"]
+)
+def test_a_broken_plugin_is_listed_with_its_error_and_harms_nobody(source: str, stranger, capsys) -> None:
+    stranger(source)
     found = told(["list"], capsys)
     entries = {entry["name"]: entry for entry in found["plugins"]["reward"]}
-    assert "no_such_package" in entries["stranger"]["error"]
+    assert re.search("no_such_package|NoSuchClass", entries["stranger"]["error"])
     assert "error" not in entries["gc_content"]
     assert cli.run(["check", "rewards.stranger.weight=1"]) == 2

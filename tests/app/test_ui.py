@@ -21,6 +21,8 @@ from app import inventory, jobs, plugins, worker
 from app.spec import RunSpec, from_plain
 from app.ui import catalogue, design_page, form, ranking, run_view, server, text
 from app.ui.catalogue import Catalogue
+from data import conditions
+from data.conditions import Label, Level, Subset
 from data.errors import InputError
 from data.store import Run
 
@@ -87,6 +89,15 @@ def test_the_ui_never_loads_torch() -> None:
     code = f"import importlib, sys; [importlib.import_module(m) for m in {modules}]; print('torch' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.split() == ["False"]
+
+
+def test_a_parameter_that_is_one_of_a_few_is_chosen_and_not_typed(home: Path) -> None:
+    app = opened()
+    app = checked(app.selectbox(key="form/domain").select("protein").run())
+    app = checked(app.toggle(key="form/rewards/protein/secondary_structure").set_value(True).run())
+    kind = app.selectbox(key="form/reward/secondary_structure/kind")
+    assert (kind.value, kind.options) == ("helix", ["helix", "strand"])
+    checked(kind.select("strand").run())
 
 
 @pytest.mark.parametrize("generator", plugins.names("generator"))
@@ -187,6 +198,32 @@ def test_a_lock_is_asked_for_and_stays_until_it_is_left_out(home: Path, found: C
         next(text for text in app.text_input if text.label == label).set_value("").run()
     click(app, "Generate")
     assert not Run.find(app.query_params["run"]).spec.get("lock")
+
+
+def test_conditions_are_asked_for_where_they_were_learned(
+    home: Path, found: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = json.loads(json.dumps(inventory.contents()))
+    (cell,) = (cell for cell in plain["cells"] if (cell["domain"], cell["generator"]) == ("dna", "rmf"))
+    assert cell["conditions"] == {}
+    learned = {"gc": Level(0, 1), "kind": Label(("tata", "dpe")), "letters": Subset("base", tuple("ACGT"))}
+    cell["conditions"] = conditions.to_dict(learned)
+    told = catalogue.parse(json.dumps(plain))
+    monkeypatch.setattr(catalogue, "read", lambda: told)
+    condition = {"gc": 0.4, "kind": "tata", "letters": ["A", "T"]}
+    made(home, told, [(0.5, 0.5)], condition=condition, cfg=1.5)
+    app = opened(run="one")
+    click(app, "Generate")
+    spec = Run.find(app.query_params["run"]).spec
+    assert (spec["condition"], spec["cfg"]) == (condition, 1.5)
+    next(box for box in app.selectbox if box.label == "With kind").set_value("any").run()
+    next(text for text in app.text_input if text.label == "With letters").set_value("").run()
+    click(app, "Generate")
+    assert Run.find(app.query_params["run"]).spec["condition"] == {"gc": 0.4}
+    made(home, told, [(0.5, 0.5)], name="two")
+    app = opened(run="two")
+    click(app, "Generate")
+    assert not {"condition", "cfg"} & set(Run.find(app.query_params["run"]).spec)
 
 
 def test_a_wrong_lock_is_refused_by_name(home: Path) -> None:

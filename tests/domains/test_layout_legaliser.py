@@ -66,6 +66,8 @@ def test_what_is_legal_stays_as_it_is(name: str) -> None:
         ([(CONTACT, 500, 500, 670, 670), (CONTACT, 830, 500, 1000, 670)], 20),  # both edges of one move
         ([(LI, 500, 500, 580, 900), (LI, 580, 500, 660, 900)], 10),  # one shape of two
         ([(LI, 0, 500, 100, 900), (LI, 250, 500, 600, 900)], 20),  # one edge is the window's
+        ([(CONTACT, 545, 500, 715, 670), (CONTACT, 550, 835, 720, 1005)], 10),  # a gap as wide as it is long
+        ([(LI, 200, 500, 600, 800), (LI, 505, 800, 900, 1100)], 75),  # a neck of no length
     ],
 )
 @pytest.mark.parametrize("turned", [False, True])

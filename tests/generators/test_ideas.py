@@ -282,13 +282,45 @@ def test_what_it_cannot_do_yet_is_said(tmp_path: Path) -> None:
         ideas.build(Space(4, {"place": Real(2)}))
 
 
+def lock(space: Space, sites: slice) -> State:
+    """The letters of one design at some sites."""
+    held, mask = states(space, 1, seed=7), torch.zeros(1, space.length, dtype=torch.bool)
+    mask[0, sites] = True
+    return held | {"mask": mask}
+
+
 @pytest.mark.parametrize("build", [ideas.build, *RIVALS], ids=["ideas", *BASELINES])
 def test_locked_letters_never_change(build: Callable[..., Evolution]) -> None:
-    generator = fitted(build(LETTERS, 48, 8), states(LETTERS, 1))
-    generator.alphabet.locked[3:7] = True
-    draw(generator, range(48))
+    generator, held, noise = fitted(build(LETTERS, 48, 8)), lock(LETTERS, slice(3, 7)), DesignNoise(3, range(48))
+    generator.sample(48, 2, additive, None, noise, lambda step: None, held)
     designs, _ = generator.measured
-    assert torch.equal(designs["base"][:, 3:7], states(LETTERS, 1)["base"][:, 3:7].expand(48, -1, -1))
+    assert torch.equal(designs["base"][:, 3:7], held["base"][:, 3:7].expand(48, -1, -1))
+    assert len(torch.unique(designs["base"], dim=0)) == 48
+    free = draw(generator, range(48))["base"]
+    assert torch.equal(free, draw(fitted(build(LETTERS, 48, 8)), range(48))["base"])
+
+
+def test_a_lock_of_what_is_there_anyway_holds_it() -> None:
+    one = states(LETTERS, 1)
+    generator, held = fitted(ideas.build(LETTERS, 48, 8), one), one | {"mask": torch.arange(16)[None] < 4}
+    assert not torch.equal(draw(generator, range(48))["base"][:, :4], one["base"][:, :4].expand(48, -1, -1))
+    found = generator.sample(48, 2, additive, None, DesignNoise(3, range(48)), lambda step: None, held)
+    assert torch.equal(found["base"][:, :4], one["base"][:, :4].expand(48, -1, -1))
+
+
+def test_what_is_locked_has_room_and_is_one_letter() -> None:
+    generator = fitted(ideas.build(PAIRS, 20, 4), states(PAIRS, 8, shortest=2))
+    held = lock(PAIRS, slice(1, 4))
+    found = generator.sample(5, 2, lambda x: x["kind"][..., 0].sum(-1), None, DesignNoise(0, range(5)), print, held)
+    assert found["mask"][:, :4].all()
+    with pytest.raises(GeneratorError, match="kind of a locked site is not one letter"):
+        generator.check_lock(held | {"kind": held["kind"] / 2})
+    with pytest.raises(GeneratorError, match="a lock has 1 designs, 0 sites"):
+        generator.check_lock(lock(PAIRS, slice(0, 0)))
+    short = states(PAIRS, 3) | {"mask": torch.arange(5)[None].expand(3, -1) < 2}
+    short = {name: x * short["mask"][..., None] if name != "mask" else x for name, x in short.items()}
+    with pytest.raises(GeneratorError, match="site 4 is locked, and no design to start from has more than 2"):
+        fitted(ideas.build(PAIRS, 20, 4), short).check_lock(held)
 
 
 @pytest.mark.parametrize("build", [ideas.build, *RIVALS], ids=["ideas", *BASELINES])

@@ -8,9 +8,10 @@ from torch import Tensor
 
 from data.noise import StepNoise
 from data.space import Categorical, Space
-from generators.ideas import guided, operators, selection, surrogate
+from generators.ideas import explainers, guided, operators, selection, surrogate
 from generators.ideas.alphabet import UNUSED, Alphabet
-from generators.ideas.explanation import Explanation, Motif, attributions, critical, explain, motifs
+from generators.ideas.explainers import Explainer
+from generators.ideas.explanation import Explanation, Motif, critical, explain, motifs
 from generators.ideas.meter import BudgetError, Meter
 from generators.ideas.strategy import FLOOR, Credit
 from tests.generators.test_ideas import PAIRS, additive, states
@@ -39,34 +40,44 @@ def test_letters_and_states_are_the_same(alphabet: Alphabet) -> None:
     assert all(torch.equal(back[name], state[name]) for name in state)
 
 
+EXPLAINERS = [explainers.ism, explainers.first_order, explainers.integrated_gradients]
+
+
 @pytest.mark.parametrize("alphabet", [BASES, BOTH], ids=["one factor", "two factors"])
-def test_attributions_are_complete_and_lie_on_the_simplex(alphabet: Alphabet) -> None:
+def test_integrated_gradients_are_complete(alphabet: Alphabet) -> None:
+    """Without one, effects differ by their means over the letters from attributions, which add up to the gain."""
     designs = letters(alphabet, 12, shortest=3)
-    found = attributions(model, alphabet, designs)
+    worth = alphabet.centre(explainers.integrated_gradients(model, alphabet, designs))
     gained = model(alphabet.one_hot(designs)) - model(alphabet.uniform(designs))
-    assert torch.allclose((found * alphabet.one_hot(designs)).sum((1, 2)), gained, atol=0.01)
-    for part in alphabet.split(found):
-        assert torch.allclose(part.sum(-1), torch.zeros(part.shape[:-1]), atol=1e-6)
-    assert (found[(designs == UNUSED)[..., 0]] == 0).all()
+    assert torch.allclose((worth * alphabet.one_hot(designs)).sum((1, 2)), gained, atol=0.01)
 
 
+def test_integrated_gradients_are_those_of_captum() -> None:
+    captum = pytest.importorskip("captum.attr")
+    designs = letters(BASES, 5)
+    start, end = BASES.uniform(designs), BASES.one_hot(designs)
+    theirs = captum.IntegratedGradients(model).attribute(
+        end, start, n_steps=explainers.POINTS, method="riemann_middle"
+    ) / (end - start)
+    present = theirs.gather(-1, designs)
+    assert torch.allclose(explainers.integrated_gradients(model, BASES, designs), theirs - present, atol=1e-4)
+
+
+@pytest.mark.parametrize("explainer", EXPLAINERS)
 @pytest.mark.parametrize("alphabet", [BASES, BOTH], ids=["one factor", "two factors"])
-def test_a_linear_model_is_explained_exactly(alphabet: Alphabet) -> None:
-    """Criticality is the mean loss over all substitutions, and effects are their gains, by trying each of them."""
+def test_every_explainer_explains_a_linear_model_exactly(alphabet: Alphabet, explainer: Explainer) -> None:
+    """Effects are those of trying each substitution; criticality is their mean loss."""
     weights = torch.randn(alphabet.space.length, sum(alphabet.sizes), generator=torch.Generator().manual_seed(0))
     designs = letters(alphabet, 4, shortest=3)
-    why = explain(lambda cells: (cells * weights).sum((1, 2)), alphabet, designs)
+    why = explain(explainer, lambda cells: (cells * weights).sum((1, 2)), alphabet, designs)
+    assert (why.effects[(designs == UNUSED)[..., 0]] == 0).all()
     effects = alphabet.split(why.effects)
     for row, site, factor in (designs != UNUSED).nonzero().tolist():
-        tried = []
-        for letter in range(alphabet.sizes[factor]):
-            other = designs[row].clone()
-            other[site, factor] = letter
-            tried.append(
-                float(((alphabet.one_hot(other[None]) - alphabet.one_hot(designs[row][None])) * weights).sum())
-            )
-        assert effects[factor][row, site].tolist() == pytest.approx(tried, abs=1e-4)
-        loss = -sum(tried) / (alphabet.sizes[factor] - 1)
+        own = int(alphabet.starts[factor])
+        column = weights[site, own : own + alphabet.sizes[factor]]
+        tried = column - column[designs[row, site, factor]]
+        assert torch.allclose(effects[factor][row, site], tried, atol=1e-4)
+        loss = -float(tried.sum()) / (alphabet.sizes[factor] - 1)
         assert float(why.criticality[row, site, factor]) == pytest.approx(loss, abs=1e-4)
 
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 from Bio.SeqUtils.ProtParam import ProteinAnalysis
 
+from app import plugins
 from domains import dna, protein
 from domains.protein import Protein, baselines, geometry, secondary
 from rewards import hotspot_contacts, motif_rmsd, protparam, radius_of_gyration, secondary_structure
@@ -197,6 +198,14 @@ def test_letters_outside_the_twenty_are_left_out_and_not_valid(name: str, letter
 
 
 # What is refused
+
+
+def test_the_choices_that_a_form_offers_are_those_there_are() -> None:
+    assert plugins.choices("reward", "secondary_structure") == {"kind": list(secondary_structure.KINDS)}
+    assert plugins.choices("reward", "protparam") == {"property": list(protparam.PROPERTIES)}
+    assert plugins.choices("reward", "gc_content") == {}
+    with pytest.raises(plugins.PluginError, match="kind is 'sheet'; it must be one of helix, strand"):
+        plugins.build("reward", "secondary_structure", {"kind": "sheet"}, FRAMES)
 
 
 @pytest.mark.parametrize("domain", [SEQUENCES, protein.build("torsions"), dna.build()])

@@ -1,4 +1,4 @@
-"""IDEAS beside seven baselines and two controls, on landscapes with a known best."""
+"""IDEAS beside seven baselines, two controls and its upper bound, on landscapes with a known best."""
 
 from __future__ import annotations
 
@@ -28,5 +28,6 @@ def run(quick: bool) -> dict[str, Any]:
         "reference": found.reference,
         "rows": findings.rows(found),
         "summary": findings.summary(found),
+        "faithfulness": findings.faithfulness(found),
         "goals": findings.goals(found),
     }

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from app.benchmarks.ideas.landscapes import landscape
-from app.benchmarks.ideas.methods import ABSENT, OURS, PERMUTED
+from app.benchmarks.ideas.methods import ABSENT, NOT_RANKED, OURS, PERMUTED
 from app.benchmarks.ideas.work import ROUNDS, Piece, Result
 from data.noise import stable_seed
 from generators.ideas.baselines import BASELINES
@@ -30,7 +30,10 @@ class Findings:
     calls: Mapping[str, np.ndarray]
     """Of each method: calls until the threshold, one more than the budget where it was not reached."""
     metrics: Mapping[str, Mapping[str, np.ndarray]]
-    """Of each method: `best`, `auc`, `diversity`, `novelty`, `seconds`."""
+    """Of each method: `best`, `auc`, `diversity`, `novelty`, `seconds`; of some `faithfulness`, (cells, seeds, rounds).
+
+    Its rounds without an explanation are NaN.
+    """
 
     @property
     def reference(self) -> str:
@@ -55,11 +58,11 @@ class Findings:
         return float(np.exp(logs.mean())), float(np.exp(low)), float(np.exp(high))
 
     def points(self, name: str) -> dict[str, np.ndarray]:
-        """Acceleration over the reference, diversity and novelty (3,) of each method but the controls."""
+        """Acceleration over the reference, diversity and novelty (3,) of each method that is ranked."""
         rows = self.rows_of([name])
         found = {}
         for method in self.calls:
-            if method not in (PERMUTED, ABSENT):
+            if method not in NOT_RANKED:
                 means = [float(self.metrics[method][key][rows].mean()) for key in ("diversity", "novelty")]
                 found[method] = np.array([self.acceleration(method, self.reference, rows)[0], *means])
         return found
@@ -82,7 +85,9 @@ def gathered(pieces: Sequence[Piece], results: Sequence[Result]) -> Findings:
             calls[m][i] = [hit(curve, level, budget) for curve in curves[m][i]]
     for m in names:
         told = {
-            key: np.array([[run[key] for run in row] for row in runs[m]]) for key in runs[m][0][0] if key != "values"
+            key: np.array([[run[key] for run in row] for row in runs[m]], float)
+            for key in runs[m][0][0]
+            if key != "values"
         }
         told["best"] = np.array([[curve[-1] for curve in row] for row in curves[m]])
         tops = [landscape(name).optimum for name, _ in cells]
@@ -146,6 +151,18 @@ def _metrics(found: Findings, method: str, i: int, budget: int) -> dict[str, flo
     return {key: float(f"{value:.5g}") for key, value in means.items()}
 
 
+def faithfulness(found: Findings) -> list[dict[str, Any]]:
+    """A line a landscape, budget and method that explains: the mean over seeds of each round, None where none did."""
+    lines = []
+    for method, told in found.metrics.items():
+        for (name, budget), rounds in zip(found.cells, told.get("faithfulness", []), strict=False):
+            known = np.isfinite(rounds)
+            means = np.where(known, rounds, 0).sum(0) / known.sum(0).clip(min=1)
+            by_round = [round(float(x), 3) if n else None for x, n in zip(means, known.sum(0), strict=True)]
+            lines.append({"landscape": name, "budget": budget, "method": method, "rounds": by_round})
+    return lines
+
+
 def summary(found: Findings) -> list[dict[str, Any]]:
     """A line a method: acceleration over the reference in three readings, fronts that it is on, volume.
 
@@ -191,7 +208,7 @@ def goals(found: Findings) -> dict[str, dict[str, float | bool]]:
 
 
 def table(result: Mapping[str, Any]) -> str:
-    """The summary, the goals, and two of the metrics by landscape, as Markdown."""
+    """The summary, the goals, faithfulness by round and two of the metrics by landscape, as Markdown."""
     columns = list(dict.fromkeys(key for line in result["summary"] for key in line))
     parts = [
         _markdown(columns, [[line.get(key, "") for key in columns] for line in result["summary"]]),
@@ -200,6 +217,9 @@ def table(result: Mapping[str, Any]) -> str:
             [[name, x["value"], x["goal"], "yes" if x["met"] else "no"] for name, x in result["goals"].items()],
         ),
     ]
+    rounds = [[x["landscape"], x["budget"], *x["rounds"]] for x in result["faithfulness"] if x["method"] == OURS]
+    heads = ["landscape", "budget", *(f"round {k + 1}" for k in range(ROUNDS - 1))]
+    parts.append("faithfulness:\n\n" + _markdown(heads, rounds))
     for key in ("calls", "best"):
         methods = [line["method"] for line in result["summary"]]
         cells: dict[tuple[str, int], dict[str, float]] = {(row["landscape"], row["nfe"]): {} for row in result["rows"]}

@@ -1,22 +1,32 @@
-"""What is compared: IDEAS, its two controls and the seven baselines, and the code that each depends on."""
+"""What is compared: IDEAS, two controls, its upper bound and seven baselines, and the code that each depends on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from app.benchmarks.ideas.landscapes import Landscape
+from app.benchmarks.ideas.truth import Truth, Watched
 from generators.ideas.alphabet import Alphabet
 from generators.ideas.baselines import BASELINES
 from generators.ideas.explanation import absent, permuted
 from generators.ideas.protocol import Strategy
-from generators.ideas.strategy import Explained
+from generators.ideas.strategy import EXPLAINER, Explained
 
-OURS, PERMUTED, ABSENT = "ideas", "ideas_permuted_mask", "ideas_no_mask"
-METHODS: Mapping[str, Callable[[Alphabet], Strategy]] = {
-    OURS: Explained,
-    PERMUTED: partial(Explained, mask=permuted),
-    ABSENT: partial(Explained, mask=absent),
-    **BASELINES,
+
+def _rival(name: str, oracle: Landscape, alphabet: Alphabet) -> Strategy:
+    return BASELINES[name](alphabet)
+
+
+OURS, PERMUTED, ABSENT, ORACLE = "ideas", "ideas_permuted_mask", "ideas_no_mask", "ideas_oracle"
+NOT_RANKED = (PERMUTED, ABSENT, ORACLE)
+"""Controls, and the upper bound."""
+METHODS: Mapping[str, Callable[[Landscape, Alphabet], Strategy]] = {
+    OURS: lambda oracle, alphabet: Explained(alphabet, explainer=Watched(EXPLAINER)),
+    PERMUTED: lambda oracle, alphabet: Explained(alphabet, mask=permuted),
+    ABSENT: lambda oracle, alphabet: Explained(alphabet, mask=absent),
+    ORACLE: lambda oracle, alphabet: Explained(alphabet, explainer=Watched(Truth(oracle))),
+    **{name: partial(_rival, name) for name in BASELINES},
 }
 SHARED = (
     "app/benchmarks/ideas/landscapes",
@@ -24,7 +34,10 @@ SHARED = (
     *(f"generators/ideas/{name}.py" for name in ("alphabet", "evolution", "meter", "operators", "surrogate")),
 )
 """Code on which all results depend."""
-GUIDED = tuple(f"generators/ideas/{name}.py" for name in ("explanation", "guided", "selection", "strategy"))
+GUIDED = (
+    "app/benchmarks/ideas/truth.py",
+    *(f"generators/ideas/{name}.py" for name in ("explainers", "explanation", "guided", "selection", "strategy")),
+)
 
 
 def code(method: str) -> tuple[str, ...]:

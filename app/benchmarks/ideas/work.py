@@ -16,11 +16,13 @@ from torch import Tensor
 
 from app.benchmarks.ideas import methods
 from app.benchmarks.ideas.landscapes import Landscape, landscape
+from app.benchmarks.ideas.truth import Watched
 from data.noise import StepNoise, stable_seed
 from data.store import home, locked
 from generators.ideas.alphabet import Alphabet
 from generators.ideas.evolution import evolve
 from generators.ideas.meter import Meter
+from generators.ideas.protocol import Strategy
 from generators.ideas.strategy import Explained
 
 ROOT = Path(__file__).parents[3]
@@ -99,16 +101,28 @@ def lines(piece: Piece) -> list[Result]:
     rng = StepNoise(stable_seed("bench", piece.landscape, piece.budget, piece.seed))
     start, alphabet = piece.budget // ROUNDS, Alphabet(oracle.space)
     meter = Meter(oracle.score, alphabet, piece.budget)
-    strategy, pool = methods.METHODS[piece.method](alphabet), oracle.start(start, rng.fork(0))
-    ends = [start]
+    strategy, pool = methods.METHODS[piece.method](oracle, alphabet), oracle.start(start, rng.fork(0))
+    ends, watched = [start], _watched(strategy)
+
+    def on_round(k: int) -> None:
+        ends.append(len(meter.values))
+        if watched:
+            watched.round = k
+
     began = time.process_time()
-    evolve(meter, pool, start, ROUNDS - 1, strategy, rng.fork(1), lambda k: ends.append(len(meter.values)))
+    evolve(meter, pool, start, ROUNDS - 1, strategy, rng.fork(1), on_round)
     seconds = time.process_time() - began
     batches = meter.values.tensor_split(ends)
     told: list[Result] = [{"round": k, "values": _plain(batch)} for k, batch in enumerate(batches[:-1])]
-    if isinstance(strategy, Explained):
-        told[-1]["trust"] = strategy.trust
-    return [*told, {"seconds": round(seconds, 2), **_spread(oracle, meter, pool)}]
+    last: Result = {"seconds": round(seconds, 2), **_spread(oracle, meter, pool)}
+    if watched:
+        last["faithfulness"] = watched.faithfulness(oracle, ROUNDS - 1)
+    return [*told, last]
+
+
+def _watched(strategy: Strategy) -> Watched | None:
+    explainer = strategy.explainer if isinstance(strategy, Explained) else None
+    return explainer if isinstance(explainer, Watched) else None
 
 
 def _plain(values: Tensor) -> list[float | None]:
