@@ -248,21 +248,21 @@ def _device(name: str | None) -> str | None:
 
 def _runs(words: list[str]) -> int:
     action, *rest = words or ["list"]
-    from app import runs
+    from app import records, runs
 
     if action in ("list", "--json"):
         _show(runs.listed, rest if action == "list" else words, runs.as_text)
         return 0
-    print(runs.found(action, rest) if action in runs.SEARCHES else runs.act(action, rest))
+    print(records.found(action, rest) if action in records.SEARCHES else runs.act(action, rest))
     return 0
 
 
 def _reindex(words: list[str]) -> int:
     if words:
         raise SpecError(f"reindex takes no {words[0]!r:.100}; it reads all runs of {home()}")
-    from app import runs
+    from app import records
 
-    print(runs.reindexed())
+    print(records.reindexed())
     return 0
 
 
