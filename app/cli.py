@@ -22,6 +22,7 @@ import yaml
 
 from app.composition import composed
 from app.spec import DEVICES, EvaluateSpec, RunSpec, SpecError, TrainSpec, from_plain
+from app.terminal import ProgressLine
 from data.errors import InputError
 from data.store import Cancelled, Run, home
 
@@ -93,9 +94,9 @@ def _generate(overrides: list[str]) -> int:
 
     for spec in specs if len(specs) > 1 else ():
         service.prepare(spec)  # whatever is wrong with the last is told before the first is made
-    folders = []
+    folders, progress = [], ProgressLine()
     for spec in specs:
-        folders.append(service.generate(spec, on_terminal))
+        folders.append(service.generate(spec, progress))
         print(report.text(Run(folders[-1]).rows()))
     print(*folders, sep="\n")
     return 0
@@ -120,7 +121,7 @@ def _train(overrides: list[str]) -> int:
     spec = from_plain(TrainSpec, composed("train", overrides))
     from app import training
 
-    print(training.train(spec, on_terminal))
+    print(training.train(spec, ProgressLine()))
     return 0
 
 
@@ -128,7 +129,7 @@ def _evaluate(overrides: list[str]) -> int:
     spec = from_plain(EvaluateSpec, composed("evaluate", overrides))
     from app import evaluation
 
-    result = evaluation.evaluate(spec, on_terminal)
+    result = evaluation.evaluate(spec, ProgressLine())
     print(evaluation.table(result), file=sys.stderr)
     print(json.dumps(result, indent=2))
     return 0
@@ -139,7 +140,7 @@ def _demo(words: list[str]) -> int:
         raise SpecError(f"demo takes one folder, not {len(words)}; give one that is new or a demo's")
     from app import demo
 
-    print(demo.make(Path(words[0]) if words else home() / "demo", on_terminal))
+    print(demo.make(Path(words[0]) if words else home() / "demo", ProgressLine()))
     return 0
 
 
@@ -247,21 +248,21 @@ def _device(name: str | None) -> str | None:
 
 def _runs(words: list[str]) -> int:
     action, *rest = words or ["list"]
-    from app import runs
+    from app import records, runs
 
     if action in ("list", "--json"):
         _show(runs.listed, rest if action == "list" else words, runs.as_text)
         return 0
-    print(runs.found(action, rest) if action in runs.SEARCHES else runs.act(action, rest))
+    print(records.found(action, rest) if action in records.SEARCHES else runs.act(action, rest))
     return 0
 
 
 def _reindex(words: list[str]) -> int:
     if words:
         raise SpecError(f"reindex takes no {words[0]!r:.100}; it reads all runs of {home()}")
-    from app import runs
+    from app import records
 
-    print(runs.reindexed())
+    print(records.reindexed())
     return 0
 
 
@@ -307,14 +308,6 @@ class _Words(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """What argparse found wrong, with how it should be, in one line."""
         raise SpecError(f"{message}; {' '.join(self.format_usage().split())}")
-
-
-def on_terminal(what: str, done: int, total: int) -> None:
-    """Progress on stderr: one line that is written over on a terminal, a line each elsewhere when a part is done."""
-    if sys.stderr.isatty():
-        print(f"\r\033[K{what}: {done}/{total}", end="\n" if done >= total else "", file=sys.stderr, flush=True)
-    elif done >= total:
-        print(f"{what}: {done}/{total}", file=sys.stderr, flush=True)
 
 
 def _show(

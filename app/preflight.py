@@ -1,7 +1,7 @@
 """What a run will take, before it is made: measured on its first designs, and extrapolated from them.
 
-They are made as the run would make them, into a folder that is removed. Other batches are taken to need as long as
-this one for each design, and memory to grow with the batch in a line.
+They are made as the run would make them, into a folder that is removed. The time and the memory of a batch are taken
+to grow with it in a line, and all batches of a run to be alike.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from app.spec import RunSpec, placed
 from app.ui.text import duration
 from data.store import Run
 
-ENOUGH = 4.0
+ENOUGH = 8.0
 """Seconds of a measurement after which no larger batch is tried."""
 MOST_STEPS = 20
 """Steps that are taken; further ones are taken to need as long."""
@@ -69,11 +69,10 @@ def estimate(ready: Prepared, spec: RunSpec) -> Estimate:
         finally:
             run.close()
         disk = sum(path.stat().st_size for path in Path(place).rglob("*") if path.is_file()) / len(run.finished())
-    last, free = samples[-1], devices.free(device) / 1e6
-    seconds = left / last.size * last.seconds * spec.steps / steps
-    return Estimate(
-        left, last.size, steps, seconds, None if full else _memory(samples[0], last, most), free, disk * left / 1e6
-    )
+    batch, free = _batch(samples[0], samples[-1], most), devices.free(device) / 1e6
+    seconds = left / most * batch.seconds * spec.steps / steps
+    memory = None if full else batch.memory
+    return Estimate(left, samples[-1].size, steps, seconds, memory, free, disk * left / 1e6)
 
 
 def _samples(run: Run, ready: Prepared, spec: RunSpec, most: int) -> tuple[list[Sample], bool]:
@@ -81,7 +80,7 @@ def _samples(run: Run, ready: Prepared, spec: RunSpec, most: int) -> tuple[list[
     _measured(run, ready, spec, 1)
     samples: list[Sample] = []
     for size in [2**k for k in range(most.bit_length()) if 2**k < most] + [most]:
-        if samples and samples[-1].seconds > ENOUGH:
+        if len(samples) > 1 and samples[-1].seconds > ENOUGH:  # two at least, as one tells of no line
             break
         try:
             samples.append(_measured(run, ready, spec, size))
@@ -98,7 +97,9 @@ def _measured(run: Run, ready: Prepared, spec: RunSpec, size: int) -> Sample:
     return Sample(size, time.perf_counter() - start, devices.used(devices.resolve(spec.device)) / 1e6)
 
 
-def _memory(small: Sample, large: Sample, size: int) -> float:
-    """The memory of a batch of this size, in a line through two others."""
-    more = (large.memory - small.memory) / max(1, large.size - small.size)
-    return large.memory + more * (size - large.size)
+def _batch(small: Sample, large: Sample, size: int) -> Sample:
+    """A batch of this size in a line through two others; its time grows no faster than it does."""
+    further = (size - large.size) / max(1, large.size - small.size)
+    seconds = large.seconds + further * max(0.0, large.seconds - small.seconds)
+    memory = large.memory + further * (large.memory - small.memory)
+    return Sample(size, min(seconds, large.seconds * size / large.size), memory)

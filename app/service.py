@@ -136,7 +136,8 @@ def add_missing(run: Run, ready: Prepared, spec: RunSpec, wanted: Sequence[int],
     while made < len(missing):
         batch = missing[made : made + size]
         try:
-            add_batch(run, ready, spec, batch, noted(progress, run, len(done) + made, len(batch)))
+            told = of_all(progress, made, len(batch), len(missing))
+            add_batch(run, ready, spec, batch, noted(told, run, len(done) + made, len(batch)))
         except (MemoryError, RuntimeError) as error:
             if len(batch) == 1 or not devices.is_out_of_memory(error):
                 raise
@@ -158,6 +159,17 @@ def add_batch(run: Run, ready: Prepared, spec: RunSpec, batch: Sequence[int], pr
         writers = {suffix: partial(one, provenance=notes) for suffix, one in write.items()}
         broken = [violation.message for violation in ready.domain.violations(design)]
         run.add({"design": index} | scores, writers, ready.domain.draw(design), broken)
+
+
+def of_all(progress: Progress, before: int, batch: int, missing: int) -> Progress:
+    """The progress of a batch, with so many designs made before it, as that of all that are missing."""
+
+    def tell(what: str, done: int, total: int) -> None:
+        """Each design is worth as much as those of the batch."""
+        each = total // batch
+        progress(what, before * each + done, missing * each)
+
+    return tell
 
 
 def noted(progress: Progress, run: Run, done: int, batch: int) -> Progress:
@@ -182,7 +194,7 @@ def draw(ready: Prepared, spec: RunSpec, batch: Sequence[int], progress: Progres
     candidates = guidance.candidates if isinstance(guidance, Selection) else 1
     steering = guidance if isinstance(guidance, Guidance) else None
     score = ready.scorer.score if steering or generator.optimises else None
-    total, what = len(batch) * spec.steps * candidates, f"designs {batch[0]}-{batch[-1]} of {spec.n}: steps"
+    total, what = len(batch) * spec.steps * candidates, f"steps of {spec.n} designs"
 
     def sample(k: int) -> list[Any]:
         """Candidate k of each design."""
@@ -223,7 +235,7 @@ def with_sequences(
         rng = DesignNoise(stable_seed("sequences", spec.seed), [batch[i] for i in some])
         pairs = domain.sequenced([designs[i] for i in some], spec.sequences, rng)
         found += [(design, {domain.sequence_suffix: write}) for design, write in pairs]
-        what = f"designs {batch[0]}-{batch[-1]} of {spec.n}: sequences"
+        what = f"sequences of {spec.n} designs"
         progress(what, len(found) * spec.sequences, len(batch) * spec.sequences)
     own, found = ready.domain.suffixes, found or [(design, {}) for design in designs]
     return [(design, dict.fromkeys(own, partial(ready.domain.write, design)) | others) for design, others in found]

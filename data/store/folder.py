@@ -172,6 +172,12 @@ class Run:
         """Where the run comes from; raises `StoreError` where it cannot be read."""
         return self._table("provenance.json", json.loads)
 
+    @property
+    def lineage(self) -> dict[str, Any]:
+        """What its designs come from: `operator`, `sites`, `file` and its `sha256`; empty where that is nothing."""
+        found = self.provenance.get("lineage") if (self.path / "provenance.json").exists() else None
+        return found if isinstance(found, dict) and found.keys() >= {"operator", "sites", "file", "sha256"} else {}
+
     def rows(self) -> list[dict[str, str]]:
         """The rows of `scores.csv`, sorted by design; raises `StoreError` where it is not a table of designs."""
         path = self.path / "scores.csv"
@@ -220,12 +226,15 @@ class Run:
         """Give the run a label, or take it away; raises `StoreError` for one that cannot be, or is not there."""
         if not text.isprintable() or not 0 < len(text.strip()) <= LONGEST_LABEL:
             raise StoreError(f"label {text!r:.200} is not one line of 1 to {LONGEST_LABEL} characters; give another")
-        with self._alone():
-            before = set(self.labels())
-            if not wanted and text not in before:
-                raise StoreError(f"{self.path} has no label {text!r}; it has {', '.join(sorted(before)) or 'none'}")
-            after = sorted(before | {text} if wanted else before - {text})
-            self._write("labels.json", json.dumps(after) + "\n")
+        try:
+            with self._alone():
+                before = set(self.labels())
+                if not wanted and text not in before:
+                    raise StoreError(f"{self.path} has no label {text!r}; it has {', '.join(sorted(before)) or 'none'}")
+                after = sorted(before | {text} if wanted else before - {text})
+                self._write("labels.json", json.dumps(after) + "\n")
+        except OSError as error:
+            raise StoreError(f"{self.path} cannot be written ({error.strerror}); make it writable") from error
 
     def formats(self) -> list[str]:
         """The endings of the designs' files, each with its dot."""
@@ -356,8 +365,9 @@ class Run:
         theirs, ours = self.spec, dict(spec)
         if provenance is not None and (self.path / "provenance.json").exists():
             theirs, ours = theirs | {"weights": _weights(self.provenance)}, ours | {"weights": _weights(provenance)}
-            if (parent := _parent(self.provenance)) is not None:
-                theirs, ours = theirs | {"lock.file": parent}, ours | {"lock.file": _parent(provenance)}
+            if parent := self.lineage.get("sha256"):
+                held = provenance.get("lineage", {})
+                theirs, ours = theirs | {"lock.file": parent}, ours | {"lock.file": held.get("sha256")}
         for key in sorted(theirs.keys() | ours.keys()):
             if theirs.get(key) != ours.get(key) and key not in FREE:
                 raise StoreError(
@@ -438,12 +448,6 @@ def _columns(file: IO[bytes]) -> list[str]:
     if not tail.endswith(b"\n"):
         file.truncate(size - len(tail) + tail.rfind(b"\n") + 1)
     return columns if file.seek(0, os.SEEK_END) else []
-
-
-def _parent(provenance: Mapping[str, Any]) -> Any:
-    """The sha256 of the file that the designs come from."""
-    lineage = provenance.get("lineage")
-    return lineage.get("sha256") if isinstance(lineage, dict) else None
 
 
 def _weights(provenance: Mapping[str, Any]) -> Any:

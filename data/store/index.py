@@ -109,10 +109,9 @@ def _describe(connection: Connection, name: str, run: Run) -> None:
     connection.execute(delete(LINEAGE).where(LINEAGE.c.run == name))
     if labels := run.labels():
         connection.execute(LABELS.insert(), [{"run": name, "label": label} for label in labels])
-    found = run.provenance.get("lineage") if (run.path / "provenance.json").exists() else None
-    if isinstance(found, dict):
-        row = {"operator": str(found.get("operator")), "mask": json.dumps(found.get("sites")), "run": name}
-        connection.execute(LINEAGE.insert().values(row | {"parent": found.get("sha256")}))
+    if held := run.lineage:
+        row = {"run": name, "operator": held["operator"], "mask": json.dumps(held["sites"]), "parent": held["sha256"]}
+        connection.execute(LINEAGE.insert().values(row))
 
 
 def _design(name: str, row: Mapping[str, str]) -> dict[str, Any]:

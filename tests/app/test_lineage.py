@@ -119,6 +119,11 @@ def test_designs_of_their_own_come_from_none(words: list[str], capsys) -> None:
     assert "parent" not in said(capsys, "runs", "lineage", "held")
 
 
+def test_a_run_that_waits_has_no_designs_that_come_from_any(words: list[str], capsys) -> None:
+    said(capsys, "submit", *words, at("one"))
+    assert "from no design" in said(capsys, "runs", "lineage", "one")
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [

@@ -20,12 +20,12 @@ MEGABYTE = 10**6
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """A machine on which a design takes 0.1 s a step and 3 MB in its batch."""
-    made = SimpleNamespace(now=0.0, peak=100.0, capacity=1e9, batches=[], steps=[])
+    made = SimpleNamespace(now=0.0, fixed=0.0, peak=100.0, capacity=1e9, batches=[], steps=[])
 
     def add_batch(run: Run, ready: Any, spec: RunSpec, batch: Sequence[int], progress: Any) -> None:
         if len(batch) > made.capacity:
             raise MemoryError("full")
-        made.now += 0.1 * len(batch) * spec.steps
+        made.now += made.fixed + 0.1 * len(batch) * spec.steps
         made.peak = max(made.peak, 100.0 + 3 * len(batch))
         made.batches.append(len(batch))
         made.steps.append(spec.steps)
@@ -54,9 +54,23 @@ def test_a_run_takes_what_its_batches_do(arguments: list[str], world: SimpleName
 
 def test_a_large_batch_is_extrapolated(arguments: list[str], world: SimpleNamespace) -> None:
     found = estimate(arguments, "n=1000", "batch=200", "steps=2")
-    assert world.batches[-1] == found.measured == 32  # 6.4 s, which is enough
+    assert world.batches[-1] == found.measured == 64  # 12.8 s, which is enough
     assert found.seconds == pytest.approx(1000 * 2 * 0.1)
     assert found.memory == pytest.approx(100 + 3 * 200)
+
+
+def test_what_every_batch_needs_is_not_counted_for_every_design(arguments: list[str], world: SimpleNamespace) -> None:
+    world.fixed = 2.0
+    found = estimate(arguments, "n=1000", "batch=100", "steps=2")
+    assert found.measured == 32
+    assert found.seconds == pytest.approx(10 * (2.0 + 100 * 2 * 0.1))
+
+
+def test_two_batches_are_measured_however_long_they_take(arguments: list[str], world: SimpleNamespace) -> None:
+    world.fixed = 20.0
+    found = estimate(arguments, "n=30", "batch=10", "steps=2")
+    assert world.batches == [1, 1, 2]
+    assert found.seconds == pytest.approx(3 * (20.0 + 10 * 2 * 0.1))
 
 
 def test_many_steps_are_extrapolated(arguments: list[str], world: SimpleNamespace) -> None:
