@@ -76,10 +76,10 @@ def estimate(ready: Prepared, spec: RunSpec) -> Estimate:
 
 
 def _samples(run: Run, ready: Prepared, spec: RunSpec, most: int) -> tuple[list[Sample], bool]:
-    """Batches of 1, 2, 4 … designs, and whether the memory was full; one before them bears what is done only once."""
+    """Batches of 1, 4, 8 … designs, and whether the memory was full; one before them bears what is done only once."""
     _measured(run, ready, spec, 1)
     samples: list[Sample] = []
-    for size in [2**k for k in range(most.bit_length()) if 2**k < most] + [most]:
+    for size in [2**k for k in range(most.bit_length()) if k != 1 and 2**k < most] + [most]:
         if len(samples) > 1 and samples[-1].seconds > ENOUGH:  # two at least, as one tells of no line
             break
         try:

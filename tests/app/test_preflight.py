@@ -46,7 +46,7 @@ def estimate(arguments: list[str], *more: str) -> preflight.Estimate:
 
 def test_a_run_takes_what_its_batches_do(arguments: list[str], world: SimpleNamespace) -> None:
     found = estimate(arguments, "n=100", "batch=10", "steps=2")
-    assert world.batches == [1, 1, 2, 4, 8, 10]
+    assert world.batches == [1, 1, 4, 8, 10]
     assert (found.left, found.measured) == (100, 10)
     assert found.seconds == pytest.approx(100 * 2 * 0.1)
     assert found.memory == pytest.approx(100 + 3 * 10)
@@ -69,7 +69,7 @@ def test_what_every_batch_needs_is_not_counted_for_every_design(arguments: list[
 def test_two_batches_are_measured_however_long_they_take(arguments: list[str], world: SimpleNamespace) -> None:
     world.fixed = 20.0
     found = estimate(arguments, "n=30", "batch=10", "steps=2")
-    assert world.batches == [1, 1, 2]
+    assert world.batches == [1, 1, 4]
     assert found.seconds == pytest.approx(3 * (20.0 + 10 * 2 * 0.1))
 
 
