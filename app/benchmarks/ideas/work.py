@@ -105,6 +105,7 @@ def lines(piece: Piece) -> list[Result]:
     ends, watched = [start], _watched(strategy)
 
     def on_round(k: int) -> None:
+        """Note where a round ends, and tell who watches."""
         ends.append(len(meter.values))
         if watched:
             watched.round = k
