@@ -6,12 +6,13 @@ What FLEXS imports and its searches do not use (tensorflow and others) may be ab
 
 from __future__ import annotations
 
+import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import random
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -61,10 +62,13 @@ class Stubs(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 @pytest.fixture(scope="module")
-def flexs() -> Any:
+def flexs() -> Iterator[Any]:
     """The package, with its model as a wrapper of our surrogate."""
-    sys.meta_path.append(Stubs())
-    return pytest.importorskip("flexs")
+    if importlib.util.find_spec("flexs") is None:
+        pytest.skip("flexs is not installed")
+    sys.meta_path.append(stubs := Stubs())
+    yield importlib.import_module("flexs")
+    sys.meta_path.remove(stubs)
 
 
 def explorer(flexs: Any, name: str, model: Any, start: str, letters: str, n: int) -> Any:
