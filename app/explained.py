@@ -16,7 +16,7 @@ SHOWN = 3
 COLUMNS, CELL, BAR, ROW = 60, 12, 26, 50
 """Letters of a row; width of a letter, height of the largest bar and of a row in pixels."""
 LEFT = 40
-GAIN, LOSS = "#d62839", "#255c99"
+GAIN, LOSS, BAND = "#d62839", "#255c99", "#f4d58d"
 
 
 @runtime_checkable
@@ -27,8 +27,8 @@ class Explaining(Protocol):
     def has_measured(self) -> bool:
         """Whether it has measured anything to explain."""
 
-    def explain(self, state: State) -> Tensor:
-        """How critical each site of designs is (N, L): what is lost on average when it is changed."""
+    def explain(self, state: State) -> tuple[Tensor, Tensor]:
+        """How critical each site of designs is (N, L), what is lost on average when it is changed; which are motifs."""
 
 
 def pictures(domain: Domain[Any], generator: Generator, designs: Sequence[Any]) -> dict[str, bytes]:
@@ -41,25 +41,28 @@ def pictures(domain: Domain[Any], generator: Generator, designs: Sequence[Any]) 
         or not all(isinstance(x, str) for x in texts)
     ):
         return {}
-    criticality = generator.explain(domain.encode(shown))
+    criticality, motifs = generator.explain(domain.encode(shown))
     return {
-        f"What carries the score of the design of rank {k + 1}": picture(text, worth[: len(text)].tolist())
-        for k, (text, worth) in enumerate(zip(texts, criticality, strict=True))
+        f"What carries the score of the design of rank {k + 1}": picture(
+            text, worth[: len(text)].tolist(), motif[: len(text)].tolist()
+        )
+        for k, (text, worth, motif) in enumerate(zip(texts, criticality, motifs, strict=True))
     }
 
 
-def picture(text: str, criticality: Sequence[float]) -> bytes:
-    """Letters in rows, as SVG; under each a bar: blue where changing it loses, red where changing it gains."""
+def picture(text: str, criticality: Sequence[float], motif: Sequence[bool]) -> bytes:
+    """Letters in rows, as SVG; those of motifs on a band, and under each a bar, red where changing it gains."""
     most = max((abs(x) for x in criticality), default=0) or 1
     rows = -(-len(text) // COLUMNS)
     width, height = LEFT + COLUMNS * CELL + 8, rows * ROW + 22
-    parts = [_site(i, letter, worth / most) for i, (letter, worth) in enumerate(zip(text, criticality, strict=True))]
+    sites = zip(text, criticality, motif, strict=True)
+    parts = [_site(i, letter, worth / most, held) for i, (letter, worth, held) in enumerate(sites)]
     parts += [
         f'<text x="{LEFT - 6}" y="{r * ROW + 14}" text-anchor="end">{r * COLUMNS + 1}</text>' for r in range(rows)
     ]
     parts.append(
-        f'<text x="{LEFT}" y="{height - 6}">bars: what the surrogate expects to be lost when a letter is changed, '
-        f"at most {most:.2g} standard deviations; red is gained</text>"
+        f'<text x="{LEFT}" y="{height - 6}">bars: expected loss where a letter is changed, '
+        f"largest {most:.2g} sd; red: gain; shaded: motifs</text>"
     )
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
@@ -68,8 +71,9 @@ def picture(text: str, criticality: Sequence[float]) -> bytes:
     return "\n".join([head, f'<rect width="{width}" height="{height}" fill="white"/>', *parts, "</svg>\n"]).encode()
 
 
-def _site(i: int, letter: str, share: float) -> str:
+def _site(i: int, letter: str, share: float, held: bool) -> str:
     row, column = divmod(i, COLUMNS)
     x, y, tall = LEFT + column * CELL, row * ROW + 14, abs(share) * BAR
     bar = f'<rect x="{x + 1}" y="{y + 4}" width="{CELL - 2}" height="{tall:.1f}" fill="{LOSS if share > 0 else GAIN}"/>'
-    return f'<text x="{x + CELL / 2}" y="{y}" text-anchor="middle">{letter}</text>{bar}'
+    band = f'<rect x="{x}" y="{y - 11}" width="{CELL}" height="14" fill="{BAND}"/>' * held
+    return f'{band}<text x="{x + CELL / 2}" y="{y}" text-anchor="middle">{letter}</text>{bar}'

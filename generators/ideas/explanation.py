@@ -101,6 +101,14 @@ def motifs(explanation: Explanation) -> list[Motif]:
     return [motif for motif in runs if int((motif.letters != UNUSED).sum()) >= SHORTEST] or runs
 
 
+def in_motifs(explanation: Explanation) -> Tensor:
+    """(N, L, F) bool: the critical positions of each design's own motifs."""
+    held = torch.zeros_like(explanation.critical)
+    for motif in motifs(explanation):
+        held[motif.owner, motif.start : motif.start + len(motif.letters), motif.factor] |= motif.letters != UNUSED
+    return held
+
+
 def mirrored(motif: Motif, length: int, size: int) -> Motif:
     """The motif on the other strand of designs of `length` sites, where letter i pairs with `size` - 1 - i."""
     letters = (size - 1 - motif.letters).where(motif.letters != UNUSED, UNUSED).flip(0)

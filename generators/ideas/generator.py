@@ -15,7 +15,7 @@ from generators.base import GeneratorError, Guidance, Score
 from generators.ideas import surrogate
 from generators.ideas.alphabet import UNUSED, Alphabet
 from generators.ideas.evolution import evolve
-from generators.ideas.explanation import explain
+from generators.ideas.explanation import explain, in_motifs
 from generators.ideas.meter import Meter
 from generators.ideas.protocol import MEMBERS, Strategy
 from generators.ideas.strategy import EXPLAINER
@@ -127,15 +127,17 @@ class Evolution:
         """Whether there is anything to explain."""
         return self._last is not None
 
-    def explain(self, state: State) -> Tensor:
-        """How critical each site of designs is (N, L): the loss of normal score when its letters are changed.
+    def explain(self, state: State) -> tuple[Tensor, Tensor]:
+        """How critical each site of designs is (N, L), and whether it belongs to a motif (N, L).
 
-        By a surrogate that is trained on all that the last evolution measured.
+        It is as critical as normal score is lost when its letters are changed, by a surrogate that is trained on all
+        that the last evolution measured.
         """
         last = self._measured()
         rng = StepNoise(stable_seed("ideas", last.seed)).fork(1)
         model = surrogate.fit(self.alphabet, last.meter.designs, last.meter.values, MEMBERS, rng)
-        return explain(EXPLAINER, model.mean, self.alphabet, self.alphabet.letters(state)).criticality.sum(-1)
+        why = explain(EXPLAINER, model.mean, self.alphabet, self.alphabet.letters(state))
+        return why.criticality.sum(-1), in_motifs(why).any(-1)
 
     def save(self, folder: Path) -> None:
         """Raises `GeneratorError`: nothing outlives an evolution."""

@@ -14,12 +14,13 @@ from generators import ideas
 
 
 def test_bars_are_in_proportion_and_tell_losses_from_gains() -> None:
-    picture = explained.picture("ACG", [2.0, -1.0, 0.0]).decode()
+    picture = explained.picture("ACG", [2.0, -1.0, 0.0], [True, False, False]).decode()
     ElementTree.fromstring(picture)
     bars = re.findall(r'height="([\d.]+)" fill="(#\w+)"/>', picture)
+    assert bars.pop(0) == ("14", explained.BAND)
     assert bars == [("26.0", explained.LOSS), ("13.0", explained.GAIN), ("0.0", explained.GAIN)]
-    ElementTree.fromstring(explained.picture("", []))
-    ElementTree.fromstring(explained.picture("ACGT" * 40, [0.0] * 160))
+    ElementTree.fromstring(explained.picture("", [], []))
+    ElementTree.fromstring(explained.picture("ACGT" * 40, [0.0] * 160, [False] * 160))
 
 
 def test_nothing_is_shown_where_nothing_was_measured() -> None:
@@ -32,8 +33,8 @@ class Known:
 
     has_measured = True
 
-    def explain(self, state: dict[str, torch.Tensor]) -> torch.Tensor:
-        return torch.arange(state["mask"].shape[1]).expand(len(state["mask"]), -1).float()
+    def explain(self, state: dict[str, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
+        return torch.arange(state["mask"].shape[1]).expand(len(state["mask"]), -1).float(), ~state["mask"]
 
 
 def test_designs_of_other_lengths_have_a_bar_a_letter() -> None:

@@ -214,8 +214,9 @@ def test_explains_what_the_score_likes() -> None:
     liked = states(LETTERS, 1)
     sites = torch.arange(16)
     liked["base"] = torch.nn.functional.one_hot((3 * sites + 1) % 4, 4).float()[None]
-    criticality = generator.explain(liked)[0]
-    assert criticality.shape == (16,)
+    (criticality,), (motif,) = generator.explain(liked)
+    assert criticality.shape == motif.shape == (16,)
+    assert (criticality[motif] > 0).all()
     assert criticality[sites % 3 == 2].mean() > criticality[sites % 3 == 0].mean() > 0
 
 
