@@ -73,7 +73,7 @@ def _cell(domain: str, generator: str) -> dict[str, Any]:
     try:
         found["state"] = cells.state(domain, generator)
         built = cells.domain(Choice(domain, {}), generator)
-        asked = _conditions(f"{domain}-{generator}", built)
+        choice = _checkpoints(f"{domain}-{generator}", built)
     except InputError as error:
         return found | {"reason": str(error)}
     if found["state"] != cells.READY:
@@ -85,7 +85,7 @@ def _cell(domain: str, generator: str) -> dict[str, Any]:
         "sequenced": isinstance(built, Sequenced),
         "repairing": isinstance(built, Repairing),
         "lock": _lock(built, plugins.returned("generator", generator)),
-        "conditions": asked,
+        "checkpoints": choice,
         "preset": composed("generate", [f"domain={domain}", f"generator={generator}"]),
     }
 
@@ -112,13 +112,19 @@ def _lock(domain: Domain[Any], generator: Any) -> dict[str, str]:
     return {name: inspect.formatannotation(each.annotation).strip("'") for name, each in parameters.items()}
 
 
-def _conditions(name: str, domain: Domain[Any]) -> dict[str, Any]:
-    """What a shipped checkpoint lets be asked of designs, besides what all of the domain have, as plain data."""
-    if name not in checkpoints.names():
-        return {}
-    learned = Space.from_dict(checkpoints.config(checkpoints.FOLDER / name)["space"]).conditions
+def _checkpoints(usual: str, domain: Domain[Any]) -> dict[str, dict[str, Any]]:
+    """The shipped checkpoints of a cell, `auto` first, and what each lets be asked of designs, as plain data.
+
+    What all designs of the domain have cannot be asked.
+    """
+    found: dict[str, dict[str, Any]] = {"auto": {}}
     given = domain.given if isinstance(domain, Conditional) else {}
-    return conditions.to_dict({key: one for key, one in learned.items() if key not in given})
+    for name in checkpoints.names():
+        if name == usual or name.startswith(f"{usual}-"):
+            learned = Space.from_dict(checkpoints.config(checkpoints.FOLDER / name)["space"]).conditions
+            asked = {key: one for key, one in learned.items() if key not in given}
+            found["auto" if name == usual else name] = conditions.to_dict(asked)
+    return found
 
 
 def _guidances(generator: Any) -> list[dict[str, Any]]:

@@ -55,9 +55,10 @@ def show(catalogue: Catalogue) -> dict[str, Any] | None:
             settings["sequences"] = _whole("Sequences for each design", "sequences", cell["preset"]["sequences"])
         if cell["repairing"]:
             settings["repair"] = _switch("Repair what designs break", "repair", cell["preset"]["repair"])
-        settings |= _lock(domain, cell["lock"]) | _condition(domain, cell["conditions"])
+        checkpoint = _checkpoint(cell)
+        settings |= _lock(domain, cell["lock"]) | _condition(domain, cell["checkpoints"].get(checkpoint, {}))
     _not_ready(others, domain)
-    return settings | numbers | {"rewards": rewards, "guidance": guidance, "checkpoint": "auto"}
+    return settings | numbers | {"rewards": rewards, "guidance": guidance, "checkpoint": checkpoint}
 
 
 def load(spec: Mapping[str, Any], catalogue: Catalogue) -> None:
@@ -75,6 +76,7 @@ def load(spec: Mapping[str, Any], catalogue: Catalogue) -> None:
     kept |= {f"condition/{names['domain']}/{key}": value for key, value in (spec.get("condition") or {}).items()}
     cell = f"{names['domain']}/{names['generator']}"
     kept |= {f"steps/{cell}": spec.get("steps"), f"guidance/{cell}": names["guidance"]}
+    kept[f"checkpoint/{cell}"] = spec.get("checkpoint", "auto")
     asked = spec.get("rewards") if isinstance(spec.get("rewards"), dict) else {}
     for name in catalogue.plugins["reward"]:
         entry = asked.get(name) if isinstance(asked, dict) else None
@@ -148,6 +150,13 @@ def _guidance(catalogue: Catalogue, cell: Mapping[str, Any], rewards: Mapping[st
     if flat and steering:
         st.caption(f"{', '.join(steering)} needs gradients, and {', '.join(flat)} has none.")
     return {"name": name} | _parameters(catalogue, "guidance", name, {})
+
+
+def _checkpoint(cell: Mapping[str, Any]) -> str:
+    """One of the checkpoints of a backend, or the folder of one that a loaded spec names."""
+    key = f"checkpoint/{cell['domain']}/{cell['generator']}"
+    options = list(dict.fromkeys([*cell["checkpoints"], str(_memory().get(key, "auto"))]))
+    return str(_choice("Checkpoint", key, options)) if len(options) > 1 else "auto"
 
 
 def _lock(domain: str, parameters: Mapping[str, str]) -> dict[str, Any]:

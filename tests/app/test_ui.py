@@ -205,9 +205,9 @@ def test_conditions_are_asked_for_where_they_were_learned(
 ) -> None:
     plain = json.loads(json.dumps(inventory.contents()))
     (cell,) = (cell for cell in plain["cells"] if (cell["domain"], cell["generator"]) == ("dna", "rmf"))
-    assert cell["conditions"] == {}
+    assert cell["checkpoints"]["auto"] == {}
     learned = {"gc": Level(0, 1), "kind": Label(("tata", "dpe")), "letters": Subset("base", tuple("ACGT"))}
-    cell["conditions"] = conditions.to_dict(learned)
+    cell["checkpoints"]["auto"] = conditions.to_dict(learned)
     told = catalogue.parse(json.dumps(plain))
     monkeypatch.setattr(catalogue, "read", lambda: told)
     condition = {"gc": 0.4, "kind": "tata", "letters": ["A", "T"]}
@@ -224,6 +224,24 @@ def test_conditions_are_asked_for_where_they_were_learned(
     app = opened(run="two")
     click(app, "Generate")
     assert not {"condition", "cfg"} & set(Run.find(app.query_params["run"]).spec)
+
+
+def test_another_checkpoint_can_be_chosen_and_asked_for_what_it_has_learned(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "start", lambda run: run.event("queued"))
+    app = opened()
+    app = checked(app.selectbox(key="form/domain").select("layout").run())
+    assert not [box for box in app.number_input if box.label == "With density"]
+    box = app.selectbox(key="form/checkpoint/layout/hybrid")
+    assert box.options == ["auto", "layout-hybrid-conditioned"]
+    app = checked(box.select("layout-hybrid-conditioned").run())
+    checked(next(box for box in app.number_input if box.label == "With density").set_value(0.3).run())
+    click(app, "Generate")
+    spec = jobs.runs()[0].spec
+    assert (spec["checkpoint"], spec["condition"]) == ("layout-hybrid-conditioned", {"density": 0.3})
+    app = opened(run=jobs.runs()[0].path.name)
+    assert app.selectbox(key="form/checkpoint/layout/hybrid").value == "layout-hybrid-conditioned"
 
 
 def test_a_wrong_lock_is_refused_by_name(home: Path) -> None:
