@@ -314,7 +314,11 @@ def _kept(widget: Callable[..., Any], label: str, key: str, default: Any, **opti
     own = f"{KEPT}/{key}"
     if own not in st.session_state:
         st.session_state[own] = _memory().get(key, default)
-    value = widget(label, key=own, **options)
+    # Said to the browser again and again: the state is told once, and that is lost where this run of the page is cut
+    # short by the next; the browser would then show, and send back, a value of its own.
+    now = st.session_state[own]
+    start = {"index": options["options"].index(now)} if "options" in options else {"value": now}
+    value = widget(label, key=own, **start, **options)
     _memory()[key] = value
     return value
 

@@ -14,6 +14,7 @@ OPTIONS = {
     "server.headless": "true",
     "server.fileWatcherType": "none",
     "browser.gatherUsageStats": "false",
+    "global.disableWidgetStateDuplicationWarning": "true",
     "client.toolbarMode": "minimal",
     "theme.light.primaryColor": "#2f6f5e",
     "theme.dark.primaryColor": "#5fb59c",
