@@ -54,19 +54,36 @@ def checkpoint(domain_name: str, generator: Choice, wanted: str, built: Domain[A
     return checkpoints.find(f"{domain_name}-{generator.name}" if wanted == "auto" else wanted, built.space)
 
 
-def ready(generator: Choice, built: Domain[Any], folder: Path | None, seed: int, device: torch.device) -> Generator:
-    """A generator that can draw: loaded from its checkpoint, or shown the corpus, or the design that it starts from."""
-    if folder is not None:
+def ready(
+    generator: Choice,
+    built: Domain[Any],
+    folder: Path | None,
+    seed: int,
+    device: torch.device,
+    condition: Mapping[str, Any] | None = None,
+    cfg: float = 1.0,
+) -> Generator:
+    """A generator that draws designs with a `condition`, which a weight of `cfg` keeps to more closely.
+
+    Loaded from its checkpoint, or shown the corpus, or the design that it starts from.
+    """
+    if folder is None:
+        found = shown(generator, built, seed).to(device)
+    else:
         found = loaded(generator.name, folder, built.space, device)
-        ask(found, built, {}, 1.0)
-        return found
+    ask(found, built, condition or {}, cfg)
+    return found
+
+
+def shown(generator: Choice, built: Domain[Any], seed: int) -> Generator:
+    """A generator that learns nothing beforehand, with what it starts from."""
     made: Generator = plugins.build("generator", generator.name, generator.parameters, built.space)
     file = made.file if isinstance(made, Starting) else ""
     designs = [built.read(Path(file))] if file else built.corpus("train")
     corpus, rng = built.encode(designs), StepNoise(stable_seed("corpus", seed))
     rows = (rng.fork(k).integers(len(corpus["mask"]), BATCH) for k in range(made.steps))
     made.fit(({name: value[row] for name, value in corpus.items()} for row in rows), rng, lambda step, losses: None)
-    return made.to(device)
+    return made
 
 
 def loaded(generator: str, folder: Path, space: Space, device: torch.device) -> Generator:

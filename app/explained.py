@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
-from torch import Tensor
-
-from data.space import State
 from domains.base import Domain
-from generators.base import Generator
+from generators.base import Explaining, Generator
 
 SHOWN = 3
 """Designs, the best."""
@@ -17,18 +14,6 @@ COLUMNS, CELL, BAR, ROW = 60, 12, 26, 50
 """Letters of a row; width of a letter, height of the largest bar and of a row in pixels."""
 LEFT = 40
 GAIN, LOSS, BAND = "#d62839", "#255c99", "#f4d58d"
-
-
-@runtime_checkable
-class Explaining(Protocol):
-    """A generator that can say what matters in designs; asked for with `isinstance`."""
-
-    @property
-    def has_measured(self) -> bool:
-        """Whether it has measured anything to explain."""
-
-    def explain(self, state: State) -> tuple[Tensor, Tensor]:
-        """How critical each site of designs is (N, L), what is lost on average when it is changed; which are motifs."""
 
 
 def pictures(domain: Domain[Any], generator: Generator, designs: Sequence[Any]) -> dict[str, bytes]:

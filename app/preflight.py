@@ -14,7 +14,7 @@ from pathlib import Path
 from app import devices, service
 from app.service import Prepared
 from app.spec import RunSpec, placed
-from app.ui.text import duration
+from app.terminal import duration
 from data.store import Run
 
 ENOUGH = 8.0

@@ -31,13 +31,20 @@ def keep(name: str, spec: Mapping[str, Any]) -> Path:
 
 def path(name: str) -> Path:
     """The file of a preset; raises `SpecError` where there is none of this name."""
-    if name not in every():
+    names = sorted(file.stem for file in folder().glob("*.yaml"))
+    if name not in names:
         raise SpecError(
-            f"no preset {name!r:.100}; there are {', '.join(every()) or 'none, `runs preset RUN NAME` makes one'}"
+            f"no preset {name!r:.100}; there are {', '.join(names) or 'none, `runs preset RUN NAME` makes one'}"
         )
     return folder() / f"{name}.yaml"
 
 
 def every() -> dict[str, str]:
-    """All presets: name -> spec in YAML."""
-    return {file.stem: file.read_text() for file in sorted(folder().glob("*.yaml"))}
+    """All presets: name -> spec in YAML; raises `SpecError` for one that cannot be read."""
+    found = {}
+    for file in sorted(folder().glob("*.yaml")):
+        try:
+            found[file.stem] = file.read_text()
+        except (OSError, ValueError) as error:
+            raise SpecError(f"{file} cannot be read ({error!s:.200}); remove it") from error
+    return found

@@ -8,12 +8,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from app.ui.text import duration
-
 BAR = 20
 """Characters of a full bar."""
 OFTEN, SELDOM = 0.1, 15.0
 """Seconds between two lines at least: on a terminal, and elsewhere."""
+
+
+def duration(seconds: float) -> str:
+    """A time to go, as people say it."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 @dataclass

@@ -160,6 +160,18 @@ class Conditioned(Protocol):
 
 
 @runtime_checkable
+class Explaining(Protocol):
+    """A generator that can say what matters in designs; asked for with `isinstance`."""
+
+    @property
+    def has_measured(self) -> bool:
+        """Whether it has measured anything to explain."""
+
+    def explain(self, state: State) -> tuple[Tensor, Tensor]:
+        """How critical each site of designs is (N, L), what is lost on average when it is changed; which are motifs."""
+
+
+@runtime_checkable
 class Diagnosed(Protocol):
     """A generator that can say how far it is from laws that an exact one would keep; asked for with `isinstance`."""
 

@@ -1,6 +1,7 @@
 """Workers as jobs of a Slurm cluster, by submitit; a worker that runs out of time is queued there again.
 
-The folder of the home must be on a disk that all machines share, and the program installed in the same place.
+The folder of the home must be on a disk that all machines share, and the program installed in the same place. submitit
+hands a job over in a pickle; it is in a folder of the home that nobody else may enter, and holds nothing of a design.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ import streamlit as st
 
 from app import jobs
 from app.jobs import Status
+from app.terminal import duration
 from app.ui import ranking, text
 from app.ui.ranking import Entry
 from data.errors import InputError
@@ -118,7 +119,7 @@ def pace(status: Status) -> str:
         return made
     rate = status.n * (1 - status.share) / status.left
     speed = f"{rate:.2g} a second" if rate >= 1 else f"{1 / rate:.2g} s each"
-    return f"{made} · {speed} · about {text.duration(status.left)} left"
+    return f"{made} · {speed} · about {duration(status.left)} left"
 
 
 def _those(made_with: Mapping[str, float], weights: Mapping[str, float]) -> dict[str, float]:

@@ -37,10 +37,3 @@ def width(svg: bytes) -> float:
 def per_row(svg: bytes) -> int:
     """How many cards fill a row, so that the words in their pictures can still be read."""
     return next(cards for widest, cards in ((200, 4), (400, 3), (math.inf, 2)) if width(svg) <= widest)
-
-
-def duration(seconds: float) -> str:
-    """A time to go, as people say it."""
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

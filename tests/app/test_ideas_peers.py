@@ -154,21 +154,21 @@ def bests(oracle: Landscape, build: Callable[[Alphabet], Strategy]) -> np.ndarra
     return np.array(found)
 
 
-def check(name: str, oracle: Landscape, theirs: Callable[[Alphabet], Strategy]) -> None:
-    """Ours finds as good designs on average, within two standard errors of the difference of the means."""
+def behind(name: str, oracle: Landscape, theirs: Callable[[Alphabet], Strategy]) -> float:
+    """How far ours is behind on average, in standard errors of the difference of the means."""
     mine, others = bests(oracle, BASELINES[name]), bests(oracle, theirs)
     error = ((mine.var(ddof=1) + others.var(ddof=1)) / SEEDS) ** 0.5
     print(f"{oracle.name} {name}: {mine.mean():.4f}, theirs {others.mean():.4f}, error of the difference {error:.4f}")
-    assert mine.mean() >= others.mean() - 2 * error
+    return float((others.mean() - mine.mean()) / max(error, 1e-12))
 
 
 @pytest.mark.parametrize("where", ["tfbind8_six6", "tfbind8_pax4", pytest.param("rna_14", marks=NEEDS_RNA), "aav_90"])
 @pytest.mark.parametrize("name", ["adalead", "genetic", "cma_es"])
 def test_ours_is_as_good_as_that_of_flexs(flexs: Any, name: str, where: str) -> None:
-    check(name, landscape(where), lambda alphabet: Flexs(flexs, name, alphabet))
+    assert behind(name, landscape(where), lambda alphabet: Flexs(flexs, name, alphabet)) <= 2
 
 
 @pytest.mark.parametrize("where", ["ehrlich_32", "tfbind8_six6"])
 def test_the_genetic_algorithm_is_as_good_as_that_of_holo(where: str) -> None:
     optimiser = pytest.importorskip("holo.optim").DiscreteEvolution
-    check("genetic", landscape(where), lambda alphabet: Holo(optimiser, alphabet))
+    assert behind("genetic", landscape(where), lambda alphabet: Holo(optimiser, alphabet)) <= 2

@@ -19,6 +19,7 @@ from streamlit.testing.v1 import AppTest
 
 from app import inventory, jobs, plugins, worker
 from app.spec import RunSpec, from_plain
+from app.terminal import duration
 from app.ui import catalogue, design_page, form, ranking, run_view, server, text
 from app.ui.catalogue import Catalogue
 from data import conditions
@@ -431,7 +432,7 @@ def test_wide_pictures_get_wide_cards(svg: str, width: float, cards: int) -> Non
 
 @pytest.mark.parametrize(("seconds", "said"), [(0.2, "1 s"), (42.4, "42 s"), (600, "10 min"), (9000, "2.5 h")])
 def test_durations(seconds: float, said: str) -> None:
-    assert text.duration(seconds) == said
+    assert duration(seconds) == said
 
 
 weights = strategies.dictionaries(strategies.sampled_from("abc"), strategies.floats(-1000, 1000))

@@ -20,6 +20,7 @@ from generators.hybrid.objectives import LATE, crps, losses
 from generators.hybrid.sampling import choose, head_scheduler
 from generators.hybrid.training import Recipe, cut
 from generators.hybrid.units import UNIT, Vocabulary
+from tests.generators.shake import shake
 
 USED = ((True, True, True), (False, True, False), (False, False, False))
 PATHS = Space(7, {"kind": Categorical(3), "place": Real(3, 2.0, given="kind", used=USED)})
@@ -54,13 +55,7 @@ def small(space: Space, **parameters: float) -> Hybrid:
 
 def shaken(space: Space, **parameters: float) -> Hybrid:
     """A generator whose zero-initialised weights are not zero, and that has seen all transitions."""
-    generator = small(space, **parameters)
-    for weight in generator.model.parameters():
-        with torch.no_grad():
-            weight.add_(0.2 * torch.randn(weight.shape))
-    generator.model.transitions.fill_(1.0)
-    generator.model.eval()
-    return generator
+    return shake(small(space, **parameters))
 
 
 def draw(generator: Hybrid, designs: list[int], steps: int = 3) -> State:

@@ -15,6 +15,7 @@ from generators.hybrid.conditions import KNOTS, Asked, ConditionEmbedding, forgo
 from generators.hybrid.generator import Hybrid
 from generators.hybrid.sampling import Sampler, head_scheduler
 from generators.hybrid.training import Recipe
+from tests.generators.shake import shake
 
 ASKED = {"share": Level(0.0, 1.0), "style": Label(("round", "square")), "tones": Subset("tone", ("a", "b", "c"))}
 SPACE = Space(6, {"tone": Categorical(3), "size": Real(1)}, conditions=ASKED)
@@ -27,13 +28,7 @@ def made(conditioned: bool = True, **recipe: float) -> Hybrid:
 
 
 def shaken() -> Hybrid:
-    generator = made()
-    for weight in generator.model.parameters():
-        with torch.no_grad():
-            weight.add_(0.2 * torch.randn(weight.shape))
-    generator.model.transitions.fill_(1.0)
-    generator.model.eval()
-    return generator
+    return shake(made())
 
 
 def draw(generator: Hybrid, n: int = 32) -> State:
