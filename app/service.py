@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from app import cells, devices, explained, plugins, provenance, report
+from app.batching import Drawn
 from app.scoring import Scorer, scorer
 from app.spec import RunSpec, placed
 from data.errors import InputError
@@ -42,6 +43,8 @@ class Prepared:
     origin: dict[str, Any]
     """The contents of `provenance.json`, before any time was spent."""
     lock: State | None = None
+    drawn: Drawn | None = None
+    """States that were drawn beforehand, with those of other runs."""
 
     def suffixes(self, spec: RunSpec) -> tuple[str, ...]:
         """Endings of the files of each design."""
@@ -58,8 +61,11 @@ def prepare(spec: RunSpec) -> Prepared:
     return ready
 
 
-def built(spec: RunSpec) -> Prepared:
-    """Domain, generator, guidance and rewards; raises `InputError` where one is wrong or they do not fit together."""
+def built(spec: RunSpec, loaded: Generator | None = None) -> Prepared:
+    """Domain, generator, guidance and rewards; raises `InputError` where one is wrong or they do not fit together.
+
+    `loaded` is the generator, where another run had the same.
+    """
     domain = cells.domain(spec.domain, spec.generator.name)
     if spec.sequences:
         _sequenced(domain, spec)
@@ -67,7 +73,7 @@ def built(spec: RunSpec) -> Prepared:
     guidance = plugins.build("guidance", spec.guidance.name, spec.guidance.parameters)
     rewards = scorer(domain, spec.domain.name, spec.rewards)
     device = devices.resolve(spec.device)
-    generator = cells.ready(spec.generator, domain, weights, spec.seed, device, spec.condition, spec.cfg)
+    generator = loaded or cells.ready(spec.generator, domain, weights, spec.seed, device, spec.condition, spec.cfg)
     check_together(spec, generator, guidance, rewards)
     lock = locked(spec, domain, generator)
     return Prepared(domain, generator, guidance, rewards, weights, provenance.of_run(spec, weights, lock), lock)
@@ -201,15 +207,15 @@ def draw(ready: Prepared, spec: RunSpec, batch: Sequence[int], progress: Progres
         before = k * len(batch) * spec.steps
         noise = rng.fork(k) if k else rng
         held = {} if ready.lock is None else {"lock": ready.lock}
-        state = generator.sample(
-            len(batch),
-            spec.steps,
-            score,
-            steering,
-            noise,
-            lambda step: progress(what, before + step, total),
-            **held,
-        )
+
+        def hear(step: int) -> None:
+            """Steps of all candidates so far."""
+            progress(what, before + step, total)
+
+        state = ready.drawn.of(noise) if ready.drawn is not None else None
+        if state is None:
+            state = generator.sample(len(batch), spec.steps, score, steering, noise, hear, **held)
+        hear(len(batch) * spec.steps)
         return ready.domain.decode(state)
 
     best = sample(0)

@@ -13,9 +13,10 @@ import socket
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ from data.store.presence import present
 from data.store.queue import CANCELLED, DONE, FAILED, PARTIAL, PAUSED, QUEUED, Queue, Shard, Watch
 
 if TYPE_CHECKING:
+    from app.batching import Drawn
     from app.service import Prepared
 
 LOOK_EVERY = 0.2
@@ -41,6 +43,8 @@ SHARD = 32
 """Designs of a shard, at least."""
 MOST_MODELS = 2
 """Models that a worker keeps loaded."""
+MOST_RUNS = 16
+"""Runs of one model whose rewards and the rest it keeps, the last."""
 ENDED = {CANCELLED: "cancelled", PARTIAL: "cancelled", PAUSED: "paused"}
 """States of a run that somebody stopped, with the event that says so."""
 
@@ -99,7 +103,7 @@ class Worker:
         self.queue, self.device = queue, device
         self.name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
         self.watch = Watch(queue, patience, name=self.name)
-        self.models: OrderedDict[str, Prepared] = OrderedDict()
+        self.models: OrderedDict[str, dict[str, Prepared]] = OrderedDict()
 
     def serve(self, run: str | None = None, drain: bool = True) -> None:
         """Make the shards of a run, or of all; `drain` ends when none waits or is being made, else never.
@@ -111,7 +115,7 @@ class Worker:
             while True:
                 shard = self.queue.claim(self.name, run)
                 if shard is not None:
-                    self._attempt(shard, run is not None)
+                    self._attempt_all([shard] if run else [shard, *self._riders(shard)], run is not None)
                     idle = LOOK_EVERY
                 elif drain and not self.queue.waits(run):
                     return
@@ -120,11 +124,28 @@ class Worker:
                     time.sleep(idle)
                     idle = min(2 * idle, BEAT_EVERY)
 
-    def _attempt(self, shard: Shard, strict: bool) -> None:
+    def _riders(self, shard: Shard) -> list[Shard]:
+        from app import batching  # loads PyTorch, which is better done when there is work
+
+        return batching.riders(self.queue, self.name, shard)
+
+    def _attempt_all(self, shards: Sequence[Shard], strict: bool) -> None:
+        """Make shards, drawn together where there are several; those that it does not come to wait again."""
+        left = list(shards)
+        with Heart(self.queue, shards, self.watch) as heart:
+            try:
+                drawn = self._drawn(shards, heart) if len(shards) > 1 else None
+                while left:
+                    self._attempt(left.pop(0), heart, drawn, strict)
+            finally:
+                for shard in left:
+                    self.queue.end(shard, QUEUED)
+
+    def _attempt(self, shard: Shard, heart: Heart, drawn: Drawn | None, strict: bool) -> None:
         """Make a shard and say in the claim table, and in the run's events, how it ended."""
         run, state, message = Run(shard.folder), QUEUED, ""
         try:
-            self._make(shard)
+            self._make(shard, heart, drawn)
             state = DONE
         except Cancelled:
             self._stopped(shard, run)
@@ -139,6 +160,7 @@ class Worker:
             if strict:
                 raise
         finally:
+            heart.leave(shard)
             self.queue.end(shard, state, message)
 
     def _stopped(self, shard: Shard, run: Run) -> None:
@@ -150,54 +172,93 @@ class Worker:
         if standing is not None and standing.state in ENDED:
             _try_to_note(run, ENDED[standing.state])
 
-    def _make(self, shard: Shard) -> None:
+    def _make(self, shard: Shard, heart: Heart, drawn: Drawn | None) -> None:
         from app import service  # loads PyTorch, which is better done when there is work
 
-        spec = from_plain(RunSpec, Run(shard.folder).spec | {"out": str(shard.folder)})
-        with Heart(self.queue, shard, self.watch) as heart:
-            ready = self.ready(spec)
-            service.make(ready, spec, range(shard.first, shard.stop), heart.hear, shared=True)
+        spec = _spec(shard)
+        ready = replace(self.ready(spec), drawn=drawn)
+        service.make(ready, spec, shard.designs, partial(heart.hear, shard), shared=True)
+
+    def _drawn(self, shards: Sequence[Shard], heart: Heart) -> Drawn | None:
+        """The designs that shards lack, drawn together; None where that breaks, which each then says for itself."""
+        from app import batching, devices
+
+        try:
+            specs = [_spec(shard) for shard in shards]
+            done = [Run(shard.folder).finished() for shard in shards]
+            lacking = zip(shards, specs, done, strict=True)
+            wanted = [(spec.seed, i) for shard, spec, have in lacking for i in shard.designs if i not in have]
+            steps = specs[0].steps
+
+            def hear(step: int) -> None:
+                """Every shard is as far as all together."""
+                for shard in shards:
+                    heart.note(shard, f"steps of {len(wanted)} designs of several runs", step, len(wanted) * steps)
+                if heart.unwanted.issuperset(shards):
+                    raise Cancelled("none of these runs is wanted now")
+
+            return batching.together(self.ready(specs[0]).generator, steps, wanted, hear)
+        except (InputError, Cancelled):
+            return None
+        except (MemoryError, RuntimeError) as error:
+            if not devices.is_out_of_memory(error):
+                raise
+            return None
 
     def ready(self, spec: RunSpec) -> Prepared:
-        """What a run needs, from before where another run needed the same."""
-        from app import cells, service
+        """What a run needs; from before where another run needed the same, and its generator where that is the same."""
+        from app import batching, cells, service
 
         asked = spec if self.device is None else replace(spec, device=self.device)
+        model = batching.model(asked)
         alike = {"batch": 0} | ({"seed": 0} if cells.is_trained(spec.generator.name) else {})
         key = repr(asked.identity() | alike)
-        ready = self.models.pop(key, None)
-        if ready is None or not (ready.checkpoint is None or ready.checkpoint.is_dir()):
-            while len(self.models) >= MOST_MODELS:
-                self.models.popitem(last=False)
-            ready = service.built(asked)
-        self.models[key] = ready
-        return ready
+        known = self.models.pop(model, {})
+        if any(ready.checkpoint is not None and not ready.checkpoint.is_dir() for ready in known.values()):
+            known = {}
+        while len(self.models) >= MOST_MODELS:
+            self.models.popitem(last=False)
+        if key not in known:
+            loaded = next((ready.generator for ready in known.values()), None)
+            known = dict(list(known.items())[1 - MOST_RUNS :]) | {key: service.built(asked, loaded)}
+        self.models[model] = known
+        return known[key]
 
 
 class Heart(threading.Thread):
-    """Beats for a shard while it is made; `hear` is its progress, and ends it where it is no longer wanted."""
+    """Beats for shards while they are made; `hear` is the progress of one, and ends it where it is no longer wanted."""
 
-    def __init__(self, queue: Queue, shard: Shard, watch: Watch) -> None:
+    def __init__(self, queue: Queue, shards: Sequence[Shard], watch: Watch) -> None:
         super().__init__(daemon=True)
-        self.queue, self.shard, self.watch = queue, shard, watch
-        self.began, self.progress = time.monotonic(), dict[str, Any]()
-        self.ended, self.unwanted = threading.Event(), False
+        self.queue, self.watch = queue, watch
+        self.began, self.progress = time.monotonic(), {shard: dict[str, Any]() for shard in shards}
+        self.ended, self.unwanted = threading.Event(), set[Shard]()
 
-    def hear(self, what: str, done: int, total: int) -> None:
-        """Note how far it is; raises `Cancelled` where the shard was cancelled, paused or given to another."""
+    def note(self, shard: Shard, what: str, done: int, total: int) -> None:
+        """Note how far a shard is."""
         spent = time.monotonic() - self.began
         left = round(spent * (total - done) / done, 1) if done else None
-        self.progress = {"what": what, "step": done, "steps": total, "left": left, "megabytes": _megabytes()}
-        if self.unwanted:
-            raise Cancelled(f"designs {self.shard.first}-{self.shard.stop - 1} of {self.shard.run} are not wanted now")
+        self.progress[shard] = {"what": what, "step": done, "steps": total, "left": left, "megabytes": _megabytes()}
+
+    def hear(self, shard: Shard, what: str, done: int, total: int) -> None:
+        """Note it; raises `Cancelled` where the shard was cancelled, paused or given to another."""
+        self.note(shard, what, done, total)
+        if shard in self.unwanted:
+            raise Cancelled(f"designs {shard.first}-{shard.stop - 1} of {shard.run} are not wanted now")
+
+    def leave(self, shard: Shard) -> None:
+        """Beat no more for a shard."""
+        self.progress.pop(shard, None)
 
     def run(self) -> None:
-        """Beat until the shard is made."""
+        """Beat until the shards are made."""
         for beats in count(1):
             if self.ended.wait(BEAT_EVERY):
                 return
             try:
-                self.unwanted = self.unwanted or not self.queue.beat(self.shard, self.progress)
+                for shard, said in list(self.progress.items()):
+                    if not self.queue.beat(shard, said):
+                        self.unwanted.add(shard)
                 if beats % WATCH_EVERY == 0:
                     self.watch.look()
             except StoreError:  # the store is away for a moment; who has lost the shard meanwhile hears it later
@@ -210,6 +271,10 @@ class Heart(threading.Thread):
     def __exit__(self, *_: object) -> None:
         self.ended.set()
         self.join()
+
+
+def _spec(shard: Shard) -> RunSpec:
+    return from_plain(RunSpec, Run(shard.folder).spec | {"out": str(shard.folder)})
 
 
 def _megabytes() -> int:

@@ -54,12 +54,22 @@ class StepNoise:
 
 
 class DesignNoise:
-    """One stream per design, from (run seed, number of the design): design i is the same in any batch."""
+    """One stream per design, from (seed of its run, number of the design): design i is the same in any batch.
 
-    def __init__(self, seed: int, designs: Sequence[int]) -> None:
-        self.seed = seed
+    `seed` is one for all, or one for each design, where designs of several runs are drawn together.
+    """
+
+    def __init__(self, seed: int | Sequence[int], designs: Sequence[int]) -> None:
         self.designs = tuple(designs)
-        self._streams = [StepNoise(stable_seed("design", seed, i)) for i in self.designs]
+        self.seeds = (seed,) * len(self.designs) if isinstance(seed, int) else tuple(seed)
+        pairs = zip(self.seeds, self.designs, strict=True)
+        self._streams = [StepNoise(stable_seed("design", one, i)) for one, i in pairs]
+
+    @property
+    def seed(self) -> int:
+        """The seed of all designs; raises `ValueError` where they have several."""
+        (seed,) = set(self.seeds)
+        return seed
 
     def normal(self, *shape: int) -> Tensor:
         """Standard normal numbers; `shape[0]` must be the number of designs."""
@@ -73,11 +83,11 @@ class DesignNoise:
 
     def take(self, rows: Sequence[int]) -> DesignNoise:
         """The streams of some of the designs, from their beginning; a row may occur twice."""
-        return DesignNoise(self.seed, [self.designs[row] for row in rows])
+        return DesignNoise([self.seeds[row] for row in rows], [self.designs[row] for row in rows])
 
     def fork(self, key: int) -> DesignNoise:
-        """The streams of the same designs under the run seed mixed with `key`."""
-        return DesignNoise(stable_seed(self.seed, key), self.designs)
+        """The streams of the same designs under the seeds of their runs mixed with `key`."""
+        return DesignNoise([stable_seed(seed, key) for seed in self.seeds], self.designs)
 
     def _check(self, shape: tuple[int, ...]) -> None:
         if not shape or shape[0] != len(self.designs):

@@ -23,6 +23,8 @@ from data.store.folder import StoreError
 
 QUEUED, RUNNING, PAUSED, DONE = "queued", "running", "paused", "done"
 FAILED, CANCELLED, PARTIAL, LOST = "failed", "cancelled", "partial", "lost"
+TURN = (SHARDS.c.place, SHARDS.c.run, SHARDS.c.first)
+"""The order in which shards are made."""
 WATCHED = 50
 """Shards at which one who watches looks."""
 MOST_LOSSES = 5
@@ -31,13 +33,18 @@ MOST_LOSSES = 5
 
 @dataclass(frozen=True)
 class Shard:
-    """Designs `first` to `stop` - 1 of the run in a folder, claimed by a worker."""
+    """Designs `first` to `stop` - 1 of the run in a folder, claimed by a worker, or by none yet."""
 
     run: str
     folder: Path
     first: int
     stop: int
-    worker: str
+    worker: str = ""
+
+    @property
+    def designs(self) -> range:
+        """The numbers of its designs."""
+        return range(self.first, self.stop)
 
     @property
     def ours(self) -> ColumnElement[bool]:
@@ -98,8 +105,7 @@ class Queue:
     def claim(self, worker: str, run: str | None = None) -> Shard | None:
         """The shard that is next, or next of one run; None where none waits."""
         waits = SHARDS.c.state == QUEUED if run is None else and_(SHARDS.c.state == QUEUED, SHARDS.c.run == run)
-        turn = (SHARDS.c.place, SHARDS.c.run, SHARDS.c.first)
-        next_one = select(SHARDS.c.run, SHARDS.c.first, SHARDS.c.stop).where(waits).order_by(*turn).limit(1)
+        next_one = select(SHARDS.c.run, SHARDS.c.first, SHARDS.c.stop).where(waits).order_by(*TURN).limit(1)
         with self.database.transaction() as connection:
             found = connection.execute(next_one.with_for_update(skip_locked=True)).one_or_none()
             if found is None:
@@ -108,6 +114,15 @@ class Queue:
             connection.execute(update(SHARDS).where(_of(found.run, found.first)).values(values))
             folder = connection.execute(select(RUNS.c.folder).where(RUNS.c.name == found.run)).scalar_one()
         return Shard(found.run, Path(folder), found.first, found.stop, worker)
+
+    def waiting(self, most: int) -> list[Shard]:
+        """At most so many of the shards that wait, those that are next."""
+        asked = select(SHARDS.c.run, RUNS.c.folder, SHARDS.c.first, SHARDS.c.stop).join_from(
+            SHARDS, RUNS, SHARDS.c.run == RUNS.c.name
+        )
+        with self.database.reading() as connection:
+            rows = connection.execute(asked.where(SHARDS.c.state == QUEUED).order_by(*TURN).limit(most)).all()
+        return [Shard(run, Path(folder), first, stop) for run, folder, first, stop in rows]
 
     def beat(self, shard: Shard, progress: Mapping[str, Any]) -> bool:
         """Say that a shard is alive, and how it is doing; False where it is no longer ours to make."""

@@ -108,7 +108,11 @@ class RiemannianMeanFlow:
             raise GeneratorError("guidance and score go together; give both or neither")
         held = None if lock is None else self._lock(lock)
         return tiles.drawn(
-            n, rng, lambda noise: self._fly(steps, score, guidance, noise, held), lambda done: on_step(done * steps)
+            n,
+            rng,
+            lambda noise: self._fly(steps, score, guidance, noise, held),
+            lambda done: on_step(done * steps),
+            in_row=guidance is not None,
         )
 
     def check_lock(self, lock: State) -> None:

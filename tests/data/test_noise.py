@@ -32,6 +32,19 @@ def test_forks_do_not_depend_on_what_was_drawn(noise: StepNoise | DesignNoise) -
     assert not torch.equal(before, noise.fork(8).normal(2, 4))
 
 
+def test_designs_of_several_runs_have_their_own_streams_and_forks() -> None:
+    several = DesignNoise([3, 4, 3], [5, 5, 0])
+    for noise, alone in (
+        (several, lambda seed: DesignNoise(seed, [5])),
+        (several.fork(2), lambda s: DesignNoise(s, [5]).fork(2)),
+    ):
+        taken = noise.take([1, 0]).normal(2, 6)
+        assert torch.equal(taken, torch.cat([alone(4).normal(1, 6), alone(3).normal(1, 6)]))
+    assert DesignNoise([3, 3], [0, 1]).seed == 3
+    with pytest.raises(ValueError, match="unpack"):
+        _ = several.seed
+
+
 def test_the_law_of_the_numbers() -> None:
     normal, uniform = StepNoise(0).normal(200_000), StepNoise(0).uniform(200_000)
     assert abs(normal.mean()) < 0.01

@@ -101,6 +101,16 @@ def test_a_run_can_be_moved_to_the_front(queue: Queue, tmp_path: Path) -> None:
     assert queue.claim("w", "a") is None
 
 
+def test_those_that_wait_are_told_in_their_turn(queue: Queue, tmp_path: Path) -> None:
+    for name, n in (("b", 5), ("a", 2)):
+        queue.submit(name, tmp_path / name, n, (), 3)
+    assert [(shard.run, *shard.designs) for shard in queue.waiting(9)] == [("b", 0, 1, 2), ("b", 3, 4), ("a", 0, 1)]
+    assert [shard.run for shard in queue.waiting(1)] == ["b"]
+    queue.claim("w")
+    queue.first("a")
+    assert [(shard.run, shard.folder.name) for shard in queue.waiting(9)] == [("a", "a"), ("b", "b")]
+
+
 def test_partly_done_is_partial(queue: Queue, tmp_path: Path) -> None:
     queue.submit("a", tmp_path, 2, {0}, 1)
     queue.cancel("a")
