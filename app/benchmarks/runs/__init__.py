@@ -1,4 +1,4 @@
-"""What the run store costs and survives: claims, a thousand workers, overhead, memory, scaling and kills.
+"""What the run store costs and survives: claims, a thousand workers, overhead, small runs, memory, scaling and kills.
 
 All is measured on this machine with the SQLite store of a home of its own, and the claims also on the server of
 `FORESHAPE_STORE` where it names one.
@@ -23,6 +23,7 @@ Measurement = Callable[[], dict[str, float]]
 GOALS: Mapping[str, Sequence[tuple[str, float]]] = {
     "claims": (("lost", 0), ("claimed twice", 0)),
     "overhead": (("queue and store", 0.03),),
+    "small runs": (("differ", 0),),
     "memory": (("ratio", 1.2),),
     "kills": (("differ", 0), ("wrong number", 0), ("rests", 0)),
 }
@@ -69,6 +70,7 @@ def _measurements(quick: bool, store: str) -> Iterator[tuple[str, Measurement]]:
         yield f"claims, {kind}", partial(claims.raced, place, shards)
         yield f"crowd, {kind}", partial(claims.crowd, place, workers, beats)
     yield "overhead", partial(whole.overhead, 64 if quick else 1000)
+    yield "small runs", partial(whole.together, 4 if quick else 16)
     yield "memory", partial(whole.memory, *((16, 64) if quick else (1000, 10_000)))
     yield "scaling", partial(whole.scaling, 64 if quick else 1024, (1, 2) if quick else (1, 2, 4))
     yield "kills", partial(kills.survived, *((3, 24) if quick else (100, 200)), SEED)

@@ -63,6 +63,24 @@ def scaling(n: int, counts: tuple[int, ...]) -> dict[str, float]:
     return found
 
 
+def together(n: int) -> dict[str, float]:
+    """Seconds of n runs of one design each, of one model, made one after another by name and as a worker finds them."""
+    spec = from_plain(RunSpec, composed("generate", [*SUBMIT[1:], "n=1"]))
+    queue, seconds, made = Queue(), list[float](), list[list[bytes]]()
+    one = worker.Worker(queue)
+    one.ready(spec)
+    for way in ("alone", "together"):
+        folders = [runs_folder() / f"{way}-{k}" for k in range(n)]
+        runs = [worker.enlist(replace(spec, seed=k), folder, queue) for k, folder in enumerate(folders)]
+        start = time.monotonic()
+        for name in [worker.name_of(run) for run in runs] if way == "alone" else [None]:
+            one.serve(name)
+        seconds.append(time.monotonic() - start)
+        made.append([path.read_bytes() for folder in folders for path in sorted((folder / "designs").iterdir())])
+    differ = abs(len(made[0]) - len(made[1])) + sum(a != b for a, b in zip(*made, strict=False))
+    return {"n": n, "alone (s)": seconds[0], "together (s)": seconds[1], "differ": differ}
+
+
 def _sampled(ready: Prepared, spec: RunSpec, folder: Path | None) -> float:
     """CPU seconds of all designs and rewards; with a folder, of their files and pictures too."""
     start = time.process_time()
