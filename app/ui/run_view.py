@@ -14,7 +14,7 @@ import streamlit as st
 from app import jobs
 from app.jobs import Status
 from app.terminal import duration
-from app.ui import ranking, text
+from app.ui import explanation, ranking, text
 from app.ui.ranking import Entry
 from data.errors import InputError
 from data.store import LOG, Run
@@ -26,7 +26,8 @@ SELDOM = 5.0
 COLOURS = {"queued": "gray", "running": "blue", "done": "green", "failed": "red", "lost": "red"} | dict.fromkeys(
     ("cancelled", "paused", "partial"), "orange"
 )
-TABLES = ("report.html", "scores.csv", "violations.jsonl", "spec.yaml", "provenance.json")
+REPORT = "report.html"
+TABLES = (REPORT, "scores.csv", "violations.jsonl", "spec.yaml", "provenance.json")
 
 
 def show(run: Run, weights: Mapping[str, float] | None = None) -> None:
@@ -50,6 +51,7 @@ def _live(run: Run, before: str, weights: Mapping[str, float] | None) -> None:
             made_with = ranking.rewards_in(spec)
             found = ranking.entries(rows, _sliders(run, made_with) if weights is None else _those(made_with, weights))
             _designs(run, found, list(made_with))
+        _explanation(run)
     except InputError as error:
         st.error(text.plain(error))
 
@@ -149,12 +151,12 @@ def _designs(run: Run, found: Sequence[Entry], rewards: Sequence[str]) -> None:
         st.download_button(
             "All as zip", partial(zipped, run), f"{name}.zip", icon=":material/folder_zip:", on_click="ignore"
         )
-        report = run.path / "report.html"
+        report = run.path / REPORT
         if report.is_file():
             st.download_button(
                 "Report",
                 report.read_bytes,
-                "report.html",
+                REPORT,
                 icon=":material/article:",
                 on_click="ignore",
                 help="One page with every picture and score; its links to the designs work in the unpacked zip",
@@ -176,6 +178,18 @@ def _cards(run: Run, shown: Sequence[Entry]) -> None:
         for column, entry, picture in row:
             with column, st.container(border=True, height="stretch"):
                 _card(run, entry, picture, violations.get(entry.number, []), formats)
+
+
+def _explanation(run: Run) -> None:
+    """What the report says that carries the score, if it does."""
+    report = run.path / REPORT
+    pictures = explanation.pictures(report.read_text(errors="replace")) if report.is_file() else {}
+    if pictures:
+        st.subheader(explanation.TITLE, anchor=False)
+        st.caption(explanation.MEANING)
+    for name, picture in pictures.items():
+        st.markdown(f"**{text.plain(name)}**")
+        st.html(text.image(picture, name, "max-width:100%"))
 
 
 def _picture(run: Run, number: int) -> bytes:

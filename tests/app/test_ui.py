@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given, strategies
 from streamlit.testing.v1 import AppTest
 
-from app import inventory, jobs, plugins, worker
+from app import cli, inventory, jobs, plugins, worker
 from app.spec import RunSpec, from_plain
 from app.terminal import duration
-from app.ui import catalogue, design_page, form, ranking, run_view, server, text
+from app.ui import catalogue, design_page, explanation, form, ranking, run_view, server, text
 from app.ui.catalogue import Catalogue
 from data import conditions
 from data.conditions import Label, Level, Subset
@@ -126,6 +126,29 @@ def test_every_ready_cell_from_click_to_files(
     labels = [button.label for button in app.download_button]
     assert labels[:2] == ["All as zip", "Report"]
     assert labels[2:] == [suffix[1:] for suffix in run.formats()] * 2
+
+
+def explained_in(app: AppTest) -> list[str]:
+    """The designs that the page explains, by the words of their pictures."""
+    words = [element.proto.body for element in app.html]
+    return re.findall(r'<img alt="(Design \d{6})"', " ".join(words))
+
+
+def test_what_carries_the_score_is_beneath_the_designs_of_an_evolution_and_of_no_other(
+    home: Path, found: Catalogue
+) -> None:
+    evolution = ["domain=dna", "generator=ideas", "generator.budget=40", "generator.start=20", "steps=1", "n=2"]
+    assert cli.run(["generate", *evolution, f"out={home / 'runs' / 'evolved'}"]) == 0
+    made(home, found, [(0.5, 0.5)], "flown")
+    (home / "runs" / "flown" / "report.html").write_text("<figure><figcaption>logo</figcaption><svg/></figure>")
+    for page in (opened, on_runs):
+        app = page(run="evolved")
+        assert sorted(explained_in(app)) == ["Design 000000", "Design 000001"]
+        assert explanation.TITLE in [element.value for element in app.subheader]
+        assert explanation.MEANING in [element.value for element in app.caption]
+        app = page(run="flown")
+        assert explained_in(app) == []
+        assert explanation.TITLE not in [element.value for element in app.subheader]
 
 
 def test_backends_that_are_not_ready_are_shown_with_the_reason(home: Path, found: Catalogue) -> None:
