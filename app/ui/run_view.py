@@ -70,21 +70,28 @@ def _head(run: Run, status: Status, spec: Mapping[str, Any]) -> None:
 
 def _ending(run: Run, status: Status) -> None:
     """What is to be said, and done, about a run that did not reach its end."""
-    kept = f"{status.kept} of {status.n} designs are kept"
+    kept, begun = f"{status.kept} of {status.n} designs are kept", _has_begun(run, status)
     if status.state == FAILED:
         st.error(text.plain(f"{status.message} ({kept})"))
         log = run.path / LOG
         if log.is_file():
             with st.expander("What the worker said"):
                 st.code(log.read_text(errors="replace")[-4000:], language=None)
+        if not begun:
+            st.caption("Nothing was made. Change what is wrong in the form, then *Generate*.")
     elif status.state == LOST:
         st.warning(text.plain(f"Lost: the process that made it is gone without a word; {kept}."))
     elif status.state == CANCELLED:
         st.info(text.plain(f"Cancelled; {kept}."))
     elif status.state == PAUSED:
         st.info(text.plain(f"Paused; {kept}."))
-    if not status.active and status.state != DONE:
+    if not status.active and status.state != DONE and begun:
         st.button("Resume", key=f"resume/{run.path.name}", icon=":material/resume:", on_click=_resume, args=(run,))
+
+
+def _has_begun(run: Run, status: Status) -> bool:
+    """Whether there is anything to go on with: a run that failed before its first step would only fail again."""
+    return status.state != FAILED or status.kept > 0 or any(event["event"] == "started" for event in run.events())
 
 
 def _resume(run: Run) -> None:

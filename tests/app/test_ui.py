@@ -297,7 +297,7 @@ def test_a_wrong_value_is_one_line_and_makes_no_run(home: Path, seed: str) -> No
     assert jobs.runs() == []
 
 
-def test_what_the_worker_refuses_is_shown(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_worker_refuses_is_shown_and_not_tried_again(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(run: Run) -> None:
         with pytest.raises(InputError):
             worker.work(run.path)
@@ -307,7 +307,23 @@ def test_what_the_worker_refuses_is_shown(home: Path, monkeypatch: pytest.Monkey
     app.number_input(key="form/reward/gc_content/target").set_value(7.0)
     click(app, "Generate")
     assert "target\\=7\\.0" in app.error[0].value
-    assert any(button.label == "Resume" for button in app.button)
+    assert not any(button.label == "Resume" for button in app.button)
+    assert any("Nothing was made" in caption.value for caption in app.caption)
+
+
+@pytest.mark.parametrize(("begun", "buttons"), [(True, ["Resume"]), (False, [])])
+def test_a_run_without_designs_is_resumed_if_it_had_begun(
+    home: Path, found: Catalogue, begun: bool, buttons: list[str]
+) -> None:
+    run = made(home, found, [(0.5, 0.5)])
+    (run.path / "scores.csv").unlink()
+    (run.path / "events.jsonl").unlink()
+    run.event("preparing")
+    if begun:
+        run.event("started", n=1, missing=1)
+    run.event("failed", message="no luck")
+    app = opened(run="one")
+    assert [button.label for button in app.button if button.label in ("Cancel", "Resume")] == buttons
 
 
 @pytest.mark.parametrize(
