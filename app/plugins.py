@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.errors import InputError
+from data.known import Known
 
 if TYPE_CHECKING:
     import torch
@@ -126,6 +127,13 @@ def choices(kind: str, name: str) -> dict[str, list[Any]]:
     return {
         key: list(typing.get_args(hint)) for key, hint in hints.items() if typing.get_origin(hint) is typing.Literal
     }
+
+
+def known(kind: str, name: str) -> dict[str, list[str]]:
+    """The words that a plug-in's declaration offers for its text parameters, which may have others too."""
+    hints = typing.get_type_hints(module(kind, name).build, include_extras=True)
+    said = ((key, mark) for key, hint in hints.items() for mark in getattr(hint, "__metadata__", ()))
+    return {key: list(mark.names()) for key, mark in said if isinstance(mark, Known)}
 
 
 def arguments(function: Callable[..., Any], given: Mapping[str, Any], owner: str, skip: int = 0) -> dict[str, Any]:

@@ -42,6 +42,11 @@ class Catalogue:
         found: dict[str, list[str]] = self.plugins[kind][name].get("choices", {})
         return found
 
+    def known(self, kind: str, name: str) -> dict[str, list[str]]:
+        """Values to offer for those parameters of a plug-in that may have others too."""
+        found: dict[str, list[str]] = self.plugins[kind][name].get("known", {})
+        return found
+
     def parameters(self, kind: str, name: str) -> dict[str, tuple[str, Any]]:
         """The parameters of a plug-in: name -> type in words, without `None`, and default."""
         entry = self.plugins[kind][name]

@@ -101,6 +101,43 @@ def test_a_parameter_that_is_one_of_a_few_is_chosen_and_not_typed(home: Path) ->
     checked(kind.select("strand").run())
 
 
+def test_all_words_that_are_offered_are_legal(found: Catalogue) -> None:
+    offered = [(kind, name) for kind in ("domain", "reward") for name in plugins.names(kind) if found.known(kind, name)]
+    assert {name for _, name in offered} >= {"layout", "density", "motif"}
+    for kind, name in offered:
+        domains = plugins.returned(kind, name).domains if kind == "reward" else ()
+        subject = [plugins.build("domain", domain, {}) for domain in domains[:1]]
+        for key, values in found.known(kind, name).items():
+            assert all(plugins.build(kind, name, {key: value}, *subject) is not None for value in values)
+
+
+@pytest.mark.parametrize(
+    ("domain", "switch", "key", "usual"),
+    [
+        ("layout", "", "domain/layout/technology", "sky130"),
+        ("layout", "density", "reward/density/layer", "li_or_met1"),
+        ("dna", "motif", "reward/motif/name", "TATA-Box"),
+    ],
+)
+def test_known_words_are_offered_and_others_may_be_typed(
+    home: Path, domain: str, switch: str, key: str, usual: str
+) -> None:
+    app = checked(opened().selectbox(key="form/domain").select(domain).run())
+    if switch:
+        app = checked(app.toggle(key=f"form/rewards/{domain}/{switch}").set_value(True).run())
+    box = app.selectbox(key=f"form/{key}")
+    assert (box.value, box.proto.accept_new_options) == (usual, True)
+    assert len(box.options) > 2
+    box.options.append("WAWA")  # as the browser does where it is typed
+    app = checked(box.select("WAWA").run())
+    assert (app.selectbox(key=f"form/{key}").value, app.selectbox(key=f"form/{key}").options) == ("WAWA", box.options)
+    click(app, "Generate")
+    spec: Any = jobs.runs()[0].spec
+    for part in key.replace("reward/", "rewards/").replace("domain/layout", "domain").split("/"):
+        spec = spec[part]
+    assert spec == "WAWA"
+
+
 @pytest.mark.parametrize("generator", plugins.names("generator"))
 @pytest.mark.parametrize("domain", plugins.names("domain"))
 def test_every_ready_cell_from_click_to_files(
