@@ -15,6 +15,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -193,6 +194,7 @@ def _shipped(kind: str) -> list[str]:
     return [name for name in found if not name.startswith("_") and name not in _NOT_PLUGINS]
 
 
+@cache
 def _entry_points(kind: str) -> dict[str, importlib.metadata.EntryPoint]:
     group = "foreshape." + ROOMS[kind].split(".")[-1]
     return {point.name: point for point in importlib.metadata.entry_points(group=group)}
