@@ -554,6 +554,21 @@ def test_streamlit_is_told_to_be_local_and_quiet() -> None:
     assert Path(words[words.index("run") + 1]) == MAIN
 
 
+def test_what_was_begun_is_read_once_and_a_failure_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "asked"
+    code = f"open({str(log)!r}, 'a').write('x'); print('{{\"plugins\": {{}}, \"cells\": []}}')"
+    monkeypatch.setattr(catalogue, "PROGRAM", (sys.executable, "-c", "raise SystemExit('not yet')"))
+    catalogue.begin()
+    with pytest.raises(InputError, match="not yet"):
+        catalogue.read()
+    monkeypatch.setattr(catalogue, "PROGRAM", (sys.executable, "-c", code))
+    catalogue.begin()
+    assert catalogue.read() == Catalogue({}, [])
+    assert log.read_text() == "x"
+    catalogue.read()
+    assert log.read_text() == "xx"
+
+
 def test_a_catalogue_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalogue, "PROGRAM", (sys.executable, "-c", "raise SystemExit('no torch here')"))
     with pytest.raises(InputError, match=r"no torch here.*doctor"):
