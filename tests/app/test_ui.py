@@ -159,7 +159,8 @@ def test_every_ready_cell_from_click_to_files(
     run = jobs.runs()[0]
     assert app.query_params["run"] == run.path.name
     assert (jobs.status(run).state, sorted(numbers(app))) == (jobs.DONE, [0, 1])
-    assert len([element for element in app.html if "data:image/svg+xml;base64," in element.proto.body]) == 2
+    assert len([element for element in app.html if '<img alt="design ' in element.proto.body]) == 2
+    assert sorted(explained_in(app)) == ["Design 000000", "Design 000001"] * (generator == "ideas")
     labels = [button.label for button in app.download_button]
     assert labels[:2] == ["All as zip", "Report"]
     assert labels[2:] == [suffix[1:] for suffix in run.formats()] * 2
