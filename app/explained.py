@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from domains.base import Domain
@@ -16,22 +17,20 @@ LEFT = 40
 GAIN, LOSS, BAND = "#d62839", "#255c99", "#f4d58d"
 
 
-def pictures(domain: Domain[Any], generator: Generator, designs: Sequence[Any]) -> dict[str, bytes]:
-    """A picture of each of the first designs, by title; none where the generator or the designs do not allow it."""
-    shown = designs[:SHOWN]
-    texts = [getattr(design, "letters", design) for design in shown]
+def pictures(domain: Domain[Any], generator: Generator, designs: Mapping[int, Any]) -> dict[str, bytes]:
+    """A picture of each of the first of numbered designs; none where the generator or the designs do not allow it."""
+    shown = dict(islice(designs.items(), SHOWN))
+    texts = [getattr(design, "letters", design) for design in shown.values()]
     if (
         not isinstance(generator, Explaining)
         or not generator.has_measured
         or not all(isinstance(x, str) for x in texts)
     ):
         return {}
-    criticality, motifs = generator.explain(domain.encode(shown))
+    criticality, motifs = generator.explain(domain.encode(list(shown.values())))
     return {
-        f"What carries the score of the design of rank {k + 1}": picture(
-            text, worth[: len(text)].tolist(), motif[: len(text)].tolist()
-        )
-        for k, (text, worth, motif) in enumerate(zip(texts, criticality, motifs, strict=True))
+        f"Design {number:06d}": picture(text, worth[: len(text)].tolist(), motif[: len(text)].tolist())
+        for number, text, worth, motif in zip(shown, texts, criticality, motifs, strict=True)
     }
 
 
@@ -46,8 +45,7 @@ def picture(text: str, criticality: Sequence[float], motif: Sequence[bool]) -> b
         f'<text x="{LEFT - 6}" y="{r * ROW + 14}" text-anchor="end">{r * COLUMNS + 1}</text>' for r in range(rows)
     ]
     parts.append(
-        f'<text x="{LEFT}" y="{height - 6}">bars: expected loss where a letter is changed, '
-        f"largest {most:.2g} sd; red: gain; shaded: motifs</text>"
+        f'<text x="{LEFT}" y="{height - 6}">longest bar: {most:.2g} in normal scores of all designs measured</text>'
     )
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '

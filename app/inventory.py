@@ -64,6 +64,7 @@ def _plugin(kind: str, name: str) -> dict[str, Any]:
         "parameters": {key: value if _plain(value) else str(value) for key, value in defaults.items()},
         "types": {key: inspect.formatannotation(signature[key].annotation).strip("'") for key in defaults},
         "choices": plugins.choices(kind, name),
+        "known": plugins.known(kind, name),
     }
 
 

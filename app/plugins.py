@@ -15,10 +15,12 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.errors import InputError
+from data.known import Known
 
 if TYPE_CHECKING:
     import torch
@@ -128,6 +130,13 @@ def choices(kind: str, name: str) -> dict[str, list[Any]]:
     }
 
 
+def known(kind: str, name: str) -> dict[str, list[str]]:
+    """The words that a plug-in's declaration offers for its text parameters, which may have others too."""
+    hints = typing.get_type_hints(module(kind, name).build, include_extras=True)
+    said = ((key, mark) for key, hint in hints.items() for mark in getattr(hint, "__metadata__", ()))
+    return {key: list(mark.names()) for key, mark in said if isinstance(mark, Known)}
+
+
 def arguments(function: Callable[..., Any], given: Mapping[str, Any], owner: str, skip: int = 0) -> dict[str, Any]:
     """`given` as keyword arguments of a function or dataclass, each checked against its annotation.
 
@@ -185,6 +194,7 @@ def _shipped(kind: str) -> list[str]:
     return [name for name in found if not name.startswith("_") and name not in _NOT_PLUGINS]
 
 
+@cache
 def _entry_points(kind: str) -> dict[str, importlib.metadata.EntryPoint]:
     group = "foreshape." + ROOMS[kind].split(".")[-1]
     return {point.name: point for point in importlib.metadata.entry_points(group=group)}

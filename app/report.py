@@ -10,12 +10,13 @@ from typing import Any
 import yaml
 
 from app.spec import RunSpec
+from app.ui import explanation
 from app.ui.text import width
 from data.store import Run
 from domains.base import Domain, Overview
 
-Pictures = Callable[[Sequence[Any]], Mapping[str, bytes]]
-"""Of designs, the best first: SVG by title."""
+Explain = Callable[[Mapping[int, Any]], Mapping[str, bytes]]
+"""Of designs by number, the best first: SVG by title."""
 MOST_PICTURES = 200
 """Designs shown, at most; the others are in `designs` and in `scores.csv` all the same."""
 
@@ -36,12 +37,13 @@ article p, article h3 { margin: 0 } article p, details { font-size: .85rem } sma
 .bad { color: light-dark(#b3261e, #ff8a80) } pre { overflow-x: auto; font-size: .85rem }
 svg { max-width: 100%; height: auto; max-height: 24rem; background: white; border-radius: .3rem }
 article > svg { display: block; margin: .3rem 0 } figure { margin: 0 }
+.explained { margin: 1rem 0 } .explained svg { max-height: none } figcaption { font-weight: bold }
 """
 
 
-def page(run: Run, domain: Domain[Any], spec: RunSpec, more: Pictures = lambda designs: {}) -> str:
-    """The page of one run, best designs first, with `more` pictures of them."""
-    return document(title(run, spec), body(run, domain, spec, MOST_PICTURES, "", more))
+def page(run: Run, domain: Domain[Any], spec: RunSpec, explain: Explain = lambda designs: {}) -> str:
+    """The page of one run, best designs first; `explain` draws what carries their scores."""
+    return document(title(run, spec), body(run, domain, spec, MOST_PICTURES, "", explain))
 
 
 def album(name: str, runs: Sequence[tuple[Run, Domain[Any], RunSpec]], most: int) -> str:
@@ -64,7 +66,7 @@ def title(run: Run, spec: RunSpec) -> str:
 
 
 def body(
-    run: Run, domain: Domain[Any], spec: RunSpec, most: int, place: str, more: Pictures = lambda designs: {}
+    run: Run, domain: Domain[Any], spec: RunSpec, most: int, place: str, explain: Explain = lambda designs: {}
 ) -> list[str]:
     """What a page says about a run whose files are at `place` from it."""
     rows = sorted(run.rows(), key=lambda row: -float(row["total"]))
@@ -77,7 +79,7 @@ def body(
         "<h2>Scores</h2>",
         summary(rows),
         *figures(domain.overview(designs) if isinstance(domain, Overview) and designs else {}),
-        *figures(more(designs)),
+        explanation.section(explain({int(row["design"]): design for row, design in zip(rows, designs, strict=True)})),
         f"<h2>Designs, best first</h2>{'' if len(rows) <= most else f'<p>The first {most}.</p>'}",
         cards(shown, domain, run.formats(), place),
         "<details><summary>What was asked for</summary>",

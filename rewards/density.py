@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import torch
 
+from data.known import Known
 from domains.base import DesignError
-from domains.layout import Layout, metrics
+from domains.layout import Layout, metrics, technology
 from domains.layout.cell import Cell
 from rewards.base import RewardError, RewardResult
+
+LayerName = Annotated[str, Known(technology.layer_names)]
 
 
 class Density:
@@ -29,7 +33,7 @@ class Density:
         return RewardResult(value, valid, {"density": share})
 
 
-def build(domain: Layout, layer: str = "li_or_met1", target: float = 0.5) -> Density:
+def build(domain: Layout, layer: LayerName = "li_or_met1", target: float = 0.5) -> Density:
     """The reward of a layer of this name that covers the share `target` of the window, between 0 and 1."""
     if not 0 <= target <= 1:
         raise RewardError(f"target={target}; a share of the window is between 0 and 1; choose e.g. 0.5")

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import torch
 from torch import Tensor
 
+from data.known import Known
 from data.space import State
 from domains.base import DesignError
 from domains.dna import Dna, letters, motifs
 from rewards.base import RewardError, RewardResult
+
+Name = Annotated[str, Known(motifs.core_motifs)]
 
 
 class Motif:
@@ -59,7 +63,7 @@ class Motif:
         return ((score - least) / (most - least)).clamp(0, 1)  # only rounding is ever outside
 
 
-def build(domain: Dna, name: str = "TATA-Box", start: int | None = None, end: int | None = None) -> Motif:
+def build(domain: Dna, name: Name = "TATA-Box", start: int | None = None, end: int | None = None) -> Motif:
     """The reward of a core motif, or of an IUPAC pattern, inside positions [start, end); anywhere when not given."""
     try:
         motif = motifs.find(name)

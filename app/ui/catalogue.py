@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +43,11 @@ class Catalogue:
         found: dict[str, list[str]] = self.plugins[kind][name].get("choices", {})
         return found
 
+    def known(self, kind: str, name: str) -> dict[str, list[str]]:
+        """Values to offer for those parameters of a plug-in that may have others too."""
+        found: dict[str, list[str]] = self.plugins[kind][name].get("known", {})
+        return found
+
     def parameters(self, kind: str, name: str) -> dict[str, tuple[str, Any]]:
         """The parameters of a plug-in: name -> type in words, without `None`, and default."""
         entry = self.plugins[kind][name]
@@ -51,8 +57,20 @@ class Catalogue:
         }
 
 
+_begun: list[Future[Catalogue]] = []
+
+
+def begin() -> None:
+    """Ask already, for the first who reads."""
+    _begun.append(ThreadPoolExecutor(1).submit(_asked))
+
+
 def read() -> Catalogue:
-    """Ask; raises `InputError` with the last line of what went wrong."""
+    """What `begin` asked for, or ask now; raises `InputError` with the last line of what went wrong."""
+    return _begun.pop().result() if _begun else _asked()
+
+
+def _asked() -> Catalogue:
     try:
         told = subprocess.run(
             [*PROGRAM, "list", "--json"], capture_output=True, text=True, timeout=LONGEST, check=True

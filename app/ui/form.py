@@ -214,9 +214,10 @@ def _throw() -> None:
 
 def _parameters(catalogue: Catalogue, kind: str, name: str, preset: Mapping[str, Any]) -> dict[str, Any]:
     """Inputs for the parameters of a plug-in, two in a row; returns those that are not at their default."""
-    few = catalogue.choices(kind, name)
+    few = {key: partial(_one_of, values) for key, values in catalogue.choices(kind, name).items()}
+    few |= {key: partial(_offered, values) for key, values in catalogue.known(kind, name).items()}
     inputs = {
-        parameter: (partial(_one_of, few[parameter]) if parameter in few else INPUTS[type_name], default)
+        parameter: (few.get(parameter) or INPUTS[type_name], default)
         for parameter, (type_name, default) in catalogue.parameters(kind, name).items()
         if (parameter in few or type_name in INPUTS) and not _by_itself(parameter, f"{kind}/{name}/{parameter}")
     }
@@ -263,6 +264,12 @@ def _switch(label: str, key: str, default: Any) -> Any:
 
 def _one_of(options: Sequence[str], label: str, key: str, default: str) -> Any:
     return _choice(label, key, options, default=default)
+
+
+def _offered(options: Sequence[str], label: str, key: str, default: str) -> Any:
+    """One of the options, or another that is typed."""
+    now = st.session_state.get(f"{KEPT}/{key}") or _remembered(key, default, (str,))
+    return _choice(label, key, list(dict.fromkeys([*options, now])), default=default, accept_new_options=True)
 
 
 def _words(label: str, key: str, default: Any, **more: Any) -> list[str]:

@@ -14,7 +14,7 @@ import streamlit as st
 from app import jobs
 from app.jobs import Status
 from app.terminal import duration
-from app.ui import ranking, text
+from app.ui import explanation, ranking, text
 from app.ui.ranking import Entry
 from data.errors import InputError
 from data.store import LOG, Run
@@ -26,7 +26,8 @@ SELDOM = 5.0
 COLOURS = {"queued": "gray", "running": "blue", "done": "green", "failed": "red", "lost": "red"} | dict.fromkeys(
     ("cancelled", "paused", "partial"), "orange"
 )
-TABLES = ("report.html", "scores.csv", "violations.jsonl", "spec.yaml", "provenance.json")
+REPORT = "report.html"
+TABLES = (REPORT, "scores.csv", "violations.jsonl", "spec.yaml", "provenance.json")
 
 
 def show(run: Run, weights: Mapping[str, float] | None = None) -> None:
@@ -50,6 +51,7 @@ def _live(run: Run, before: str, weights: Mapping[str, float] | None) -> None:
             made_with = ranking.rewards_in(spec)
             found = ranking.entries(rows, _sliders(run, made_with) if weights is None else _those(made_with, weights))
             _designs(run, found, list(made_with))
+        _explanation(run)
     except InputError as error:
         st.error(text.plain(error))
 
@@ -68,21 +70,28 @@ def _head(run: Run, status: Status, spec: Mapping[str, Any]) -> None:
 
 def _ending(run: Run, status: Status) -> None:
     """What is to be said, and done, about a run that did not reach its end."""
-    kept = f"{status.kept} of {status.n} designs are kept"
+    kept, begun = f"{status.kept} of {status.n} designs are kept", _has_begun(run, status)
     if status.state == FAILED:
         st.error(text.plain(f"{status.message} ({kept})"))
         log = run.path / LOG
         if log.is_file():
             with st.expander("What the worker said"):
                 st.code(log.read_text(errors="replace")[-4000:], language=None)
+        if not begun:
+            st.caption("Nothing was made. Change what is wrong in the form, then *Generate*.")
     elif status.state == LOST:
         st.warning(text.plain(f"Lost: the process that made it is gone without a word; {kept}."))
     elif status.state == CANCELLED:
         st.info(text.plain(f"Cancelled; {kept}."))
     elif status.state == PAUSED:
         st.info(text.plain(f"Paused; {kept}."))
-    if not status.active and status.state != DONE:
+    if not status.active and status.state != DONE and begun:
         st.button("Resume", key=f"resume/{run.path.name}", icon=":material/resume:", on_click=_resume, args=(run,))
+
+
+def _has_begun(run: Run, status: Status) -> bool:
+    """Whether there is anything to go on with: a run that failed before its first step would only fail again."""
+    return status.state != FAILED or status.kept > 0 or any(event["event"] == "started" for event in run.events())
 
 
 def _resume(run: Run) -> None:
@@ -149,12 +158,12 @@ def _designs(run: Run, found: Sequence[Entry], rewards: Sequence[str]) -> None:
         st.download_button(
             "All as zip", partial(zipped, run), f"{name}.zip", icon=":material/folder_zip:", on_click="ignore"
         )
-        report = run.path / "report.html"
+        report = run.path / REPORT
         if report.is_file():
             st.download_button(
                 "Report",
                 report.read_bytes,
-                "report.html",
+                REPORT,
                 icon=":material/article:",
                 on_click="ignore",
                 help="One page with every picture and score; its links to the designs work in the unpacked zip",
@@ -176,6 +185,18 @@ def _cards(run: Run, shown: Sequence[Entry]) -> None:
         for column, entry, picture in row:
             with column, st.container(border=True, height="stretch"):
                 _card(run, entry, picture, violations.get(entry.number, []), formats)
+
+
+def _explanation(run: Run) -> None:
+    """What the report says that carries the score, if it does."""
+    report = run.path / REPORT
+    pictures = explanation.pictures(report.read_text(errors="replace")) if report.is_file() else {}
+    if pictures:
+        st.subheader(explanation.TITLE, anchor=False)
+        st.caption(explanation.MEANING)
+    for name, picture in pictures.items():
+        st.markdown(f"**{text.plain(name)}**")
+        st.html(text.image(picture, name, "max-width:100%"))
 
 
 def _picture(run: Run, number: int) -> bytes:

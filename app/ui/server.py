@@ -1,4 +1,4 @@
-"""Starts Streamlit on `main.py`, for this machine alone."""
+"""Starts Streamlit on `main.py`, for this machine alone; `python -m` of this is Streamlit with a head start."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from app.ui import catalogue
 from data.errors import InputError
 
 ADDRESS = "127.0.0.1"
@@ -33,7 +34,7 @@ def command(port: int) -> list[str]:
     """The words that start Streamlit."""
     options = OPTIONS | {"server.address": ADDRESS, "server.port": str(port)}
     flags = [f"--{key}={value}" for key, value in options.items()]
-    return [sys.executable, "-P", "-m", "streamlit", "run", str(Path(__file__).with_name("main.py")), *flags]
+    return [sys.executable, "-P", "-m", "app.ui.server", "run", str(Path(__file__).with_name("main.py")), *flags]
 
 
 def check_free(port: int) -> None:
@@ -44,3 +45,15 @@ def check_free(port: int) -> None:
             probe.bind((ADDRESS, port))
     except (OSError, OverflowError) as error:
         raise InputError(f"port {port} cannot be used ({error}); give another with --port, such as 8502") from error
+
+
+def main() -> None:
+    """Streamlit's own command line, in a process that lists what there is to choose from before anybody asks."""
+    from streamlit.web import cli  # loads Streamlit
+
+    catalogue.begin()
+    cli.main()
+
+
+if __name__ == "__main__":
+    main()

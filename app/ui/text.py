@@ -21,10 +21,10 @@ def plain(text: object) -> str:
     return SPECIAL.sub(r"\\\1", " ".join(str(text).split()))
 
 
-def image(svg: bytes, alt: str) -> str:
+def image(svg: bytes, alt: str, size: str = "width:100%;max-height:15rem") -> str:
     """An SVG as an `<img>`, in which no script runs and nothing else is loaded, on white paper."""
     data = base64.b64encode(svg).decode()
-    style = "width:100%;max-height:15rem;object-fit:contain;background:white;border-radius:.4rem"
+    style = f"{size};object-fit:contain;background:white;border-radius:.4rem"
     return f'<img alt="{html.escape(alt)}" src="data:image/svg+xml;base64,{data}" style="{style}">'
 
 

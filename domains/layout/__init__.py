@@ -5,23 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from data.known import Known
 from data.space import CONDITIONS, Categorical, Factor, Real, Space, State
 from domains.base import DesignError, Violation
 from domains.layout import baselines, cell, clips, conditions, draw, files, legaliser, lock, metrics, rules
 from domains.layout.cell import Cell, Rectangle
 from domains.layout.clips import CORPUS, WINDOW
-from domains.layout.technology import Technology, load
+from domains.layout.technology import Technology, load, names
 
 LONGEST = 256
 UNIT = 128
 """Steps of the grid that are 1 in a state: a power of two, so that the grid is exact, and corners are of size 1."""
 FORMS = ("corners", "centres")
 """How a state has the numbers of a rectangle: x0 y0 x1 y1, or x y width height."""
+TechnologyName = Annotated[str, Known(names)]
 
 
 class Layout:
@@ -223,7 +226,7 @@ class Layout:
         return frozenset(made.shapes for made in self.corpus("train"))
 
 
-def build(technology: str = "sky130", length: int = 56, form: str = FORMS[0]) -> Layout:
+def build(technology: TechnologyName = "sky130", length: int = 56, form: str = FORMS[0]) -> Layout:
     """The domain of one technology, see `technology.names`: at most `length` rectangles, in one of `FORMS`."""
     if form not in FORMS:
         raise DesignError(f"form={form!r}; a rectangle has {' or '.join(FORMS)}; choose one")

@@ -105,6 +105,11 @@ def names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
+def layer_names() -> list[str]:
+    """The layers of clips in any technology, in the order of fabrication."""
+    return list(dict.fromkeys(layer.name for name in names() for layer in load(name).layers))
+
+
 @cache
 def load(name: str) -> Technology:
     """The technology of this name, with the layers of a clip or, with `CELLS` at its end, of a whole cell.

@@ -97,10 +97,12 @@ def stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
             return [point] if group == "foreshape.rewards" else found(group=group)
 
         monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
+        plugins._entry_points.cache_clear()
         monkeypatch.syspath_prepend(str(tmp_path))
         monkeypatch.delitem(sys.modules, "strange_reward", raising=False)
 
-    return install
+    yield install
+    plugins._entry_points.cache_clear()
 
 
 def test_a_strangers_plugin_is_found(stranger) -> None:

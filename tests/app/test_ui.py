@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given, strategies
 from streamlit.testing.v1 import AppTest
 
-from app import inventory, jobs, plugins, worker
+from app import cli, inventory, jobs, plugins, worker
 from app.spec import RunSpec, from_plain
 from app.terminal import duration
-from app.ui import catalogue, design_page, form, ranking, run_view, server, text
+from app.ui import catalogue, design_page, explanation, form, ranking, run_view, server, text
 from app.ui.catalogue import Catalogue
 from data import conditions
 from data.conditions import Label, Level, Subset
@@ -101,6 +101,43 @@ def test_a_parameter_that_is_one_of_a_few_is_chosen_and_not_typed(home: Path) ->
     checked(kind.select("strand").run())
 
 
+def test_all_words_that_are_offered_are_legal(found: Catalogue) -> None:
+    offered = [(kind, name) for kind in ("domain", "reward") for name in plugins.names(kind) if found.known(kind, name)]
+    assert {name for _, name in offered} >= {"layout", "density", "motif"}
+    for kind, name in offered:
+        domains = plugins.returned(kind, name).domains if kind == "reward" else ()
+        subject = [plugins.build("domain", domain, {}) for domain in domains[:1]]
+        for key, values in found.known(kind, name).items():
+            assert all(plugins.build(kind, name, {key: value}, *subject) is not None for value in values)
+
+
+@pytest.mark.parametrize(
+    ("domain", "switch", "key", "usual"),
+    [
+        ("layout", "", "domain/layout/technology", "sky130"),
+        ("layout", "density", "reward/density/layer", "li_or_met1"),
+        ("dna", "motif", "reward/motif/name", "TATA-Box"),
+    ],
+)
+def test_known_words_are_offered_and_others_may_be_typed(
+    home: Path, domain: str, switch: str, key: str, usual: str
+) -> None:
+    app = checked(opened().selectbox(key="form/domain").select(domain).run())
+    if switch:
+        app = checked(app.toggle(key=f"form/rewards/{domain}/{switch}").set_value(True).run())
+    box = app.selectbox(key=f"form/{key}")
+    assert (box.value, box.proto.accept_new_options) == (usual, True)
+    assert len(box.options) > 2
+    box.options.append("WAWA")  # as the browser does where it is typed
+    app = checked(box.select("WAWA").run())
+    assert (app.selectbox(key=f"form/{key}").value, app.selectbox(key=f"form/{key}").options) == ("WAWA", box.options)
+    click(app, "Generate")
+    spec: Any = jobs.runs()[0].spec
+    for part in key.replace("reward/", "rewards/").replace("domain/layout", "domain").split("/"):
+        spec = spec[part]
+    assert spec == "WAWA"
+
+
 @pytest.mark.parametrize("generator", plugins.names("generator"))
 @pytest.mark.parametrize("domain", plugins.names("domain"))
 def test_every_ready_cell_from_click_to_files(
@@ -122,10 +159,34 @@ def test_every_ready_cell_from_click_to_files(
     run = jobs.runs()[0]
     assert app.query_params["run"] == run.path.name
     assert (jobs.status(run).state, sorted(numbers(app))) == (jobs.DONE, [0, 1])
-    assert len([element for element in app.html if "data:image/svg+xml;base64," in element.proto.body]) == 2
+    assert len([element for element in app.html if '<img alt="design ' in element.proto.body]) == 2
+    assert sorted(explained_in(app)) == ["Design 000000", "Design 000001"] * (generator == "ideas")
     labels = [button.label for button in app.download_button]
     assert labels[:2] == ["All as zip", "Report"]
     assert labels[2:] == [suffix[1:] for suffix in run.formats()] * 2
+
+
+def explained_in(app: AppTest) -> list[str]:
+    """The designs that the page explains, by the words of their pictures."""
+    words = [element.proto.body for element in app.html]
+    return re.findall(r'<img alt="(Design \d{6})"', " ".join(words))
+
+
+def test_what_carries_the_score_is_beneath_the_designs_of_an_evolution_and_of_no_other(
+    home: Path, found: Catalogue
+) -> None:
+    evolution = ["domain=dna", "generator=ideas", "generator.budget=40", "generator.start=20", "steps=1", "n=2"]
+    assert cli.run(["generate", *evolution, f"out={home / 'runs' / 'evolved'}"]) == 0
+    made(home, found, [(0.5, 0.5)], "flown")
+    (home / "runs" / "flown" / "report.html").write_text("<figure><figcaption>logo</figcaption><svg/></figure>")
+    for page in (opened, on_runs):
+        app = page(run="evolved")
+        assert sorted(explained_in(app)) == ["Design 000000", "Design 000001"]
+        assert explanation.TITLE in [element.value for element in app.subheader]
+        assert explanation.MEANING in [element.value for element in app.caption]
+        app = page(run="flown")
+        assert explained_in(app) == []
+        assert explanation.TITLE not in [element.value for element in app.subheader]
 
 
 def test_backends_that_are_not_ready_are_shown_with_the_reason(home: Path, found: Catalogue) -> None:
@@ -274,7 +335,7 @@ def test_a_wrong_value_is_one_line_and_makes_no_run(home: Path, seed: str) -> No
     assert jobs.runs() == []
 
 
-def test_what_the_worker_refuses_is_shown(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_worker_refuses_is_shown_and_not_tried_again(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(run: Run) -> None:
         with pytest.raises(InputError):
             worker.work(run.path)
@@ -284,7 +345,23 @@ def test_what_the_worker_refuses_is_shown(home: Path, monkeypatch: pytest.Monkey
     app.number_input(key="form/reward/gc_content/target").set_value(7.0)
     click(app, "Generate")
     assert "target\\=7\\.0" in app.error[0].value
-    assert any(button.label == "Resume" for button in app.button)
+    assert not any(button.label == "Resume" for button in app.button)
+    assert any("Nothing was made" in caption.value for caption in app.caption)
+
+
+@pytest.mark.parametrize(("begun", "buttons"), [(True, ["Resume"]), (False, [])])
+def test_a_run_without_designs_is_resumed_if_it_had_begun(
+    home: Path, found: Catalogue, begun: bool, buttons: list[str]
+) -> None:
+    run = made(home, found, [(0.5, 0.5)])
+    (run.path / "scores.csv").unlink()
+    (run.path / "events.jsonl").unlink()
+    run.event("preparing")
+    if begun:
+        run.event("started", n=1, missing=1)
+    run.event("failed", message="no luck")
+    app = opened(run="one")
+    assert [button.label for button in app.button if button.label in ("Cancel", "Resume")] == buttons
 
 
 @pytest.mark.parametrize(
@@ -476,6 +553,21 @@ def test_streamlit_is_told_to_be_local_and_quiet() -> None:
     words = server.command(1234)
     assert {"--server.address=127.0.0.1", "--server.port=1234", "--browser.gatherUsageStats=false"} <= set(words)
     assert Path(words[words.index("run") + 1]) == MAIN
+
+
+def test_what_was_begun_is_read_once_and_a_failure_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "asked"
+    code = f"open({str(log)!r}, 'a').write('x'); print('{{\"plugins\": {{}}, \"cells\": []}}')"
+    monkeypatch.setattr(catalogue, "PROGRAM", (sys.executable, "-c", "raise SystemExit('not yet')"))
+    catalogue.begin()
+    with pytest.raises(InputError, match="not yet"):
+        catalogue.read()
+    monkeypatch.setattr(catalogue, "PROGRAM", (sys.executable, "-c", code))
+    catalogue.begin()
+    assert catalogue.read() == Catalogue({}, [])
+    assert log.read_text() == "x"
+    catalogue.read()
+    assert log.read_text() == "xx"
 
 
 def test_a_catalogue_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
