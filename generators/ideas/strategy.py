@@ -21,8 +21,11 @@ TRUSTED = 0.2
 """With less trust in the surrogate its explanation is noise, and no position is taken for critical."""
 FEWEST, MOST = 10, 40
 """Elites; a fifth of what was measured in between."""
-SHARES: Mapping[str, float] = {"protect": 0.4, "graft": 0.3, "recombine": 0.2, "leak": 0.1}
-"""Of the operators at first. A leak changes any position, so that no mistake about critical ones lasts."""
+SHARES: Mapping[str, float] = {"protect": 0.2, "graft": 0.3, "recombine": 0.2, "leak": 0.1, "wish": 0.2}
+"""Of the operators at first. A leak changes any position, so that no mistake about critical ones lasts.
+
+A wish follows the surrogate at critical positions too: where protecting them hinders, it earns what protection loses.
+"""
 PROTECT, GRAFT = 0, 1
 EXPLAINER: Explainer = first_order
 """Ranks positions as trying every letter does, since the kernel is nearly linear within a letter's reach."""
@@ -126,9 +129,10 @@ class Explained:
         alphabet, bank, made = self.alphabet, self._bank(why), why.letters[parents]
         if not bank:
             operator = operator.masked_fill(operator == GRAFT, PROTECT)
-        protect, graft, recombine, leak = (operator == i for i in range(len(SHARES)))
-        wishes = guided.protected(alphabet, why, trust)[parents[protect]]
-        made[protect] = operators.mutate(alphabet, made[protect], wishes, rng)
+        protect, graft, recombine, leak, wish = (operator == i for i in range(len(SHARES)))
+        for which, spared in ((protect, why), (wish, absent(why, rng))):
+            wishes = guided.protected(alphabet, spared, trust)[parents[which]]
+            made[which] = operators.mutate(alphabet, made[which], wishes, rng)
         made[leak] = self._plain(made[leak], rng)
         made[graft] = guided.graft(alphabet, why, bank, parents[graft], rng)
         donors = (rng.uniform(int(recombine.sum())) * len(why.letters)).long()

@@ -13,7 +13,7 @@ from generators.ideas.alphabet import UNUSED, Alphabet
 from generators.ideas.explainers import Explainer
 from generators.ideas.explanation import Explanation, Motif, critical, explain, mirrored, motifs
 from generators.ideas.meter import BudgetError, Meter
-from generators.ideas.strategy import FLOOR, Credit
+from generators.ideas.strategy import FLOOR, SHARES, Credit, Explained
 from tests.generators.test_ideas import PAIRS, additive, states
 
 BASES = Alphabet(Space(16, {"base": Categorical(4)}))
@@ -186,6 +186,16 @@ def test_protection_is_in_proportion_to_trust() -> None:
     assert (guided.protected(alphabet, why, 1.0)[:, :4] == 0).all()
     half = guided.protected(alphabet, why, 0.5)
     assert float(half[:, :4].sum() / half[:, 4:].sum()) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(("operator", "spares"), [("protect", True), ("wish", False), ("leak", False)])
+def test_only_protection_spares_what_is_critical(operator: str, spares: bool) -> None:
+    alphabet, why = Alphabet(Space(8, {"base": Categorical(4)})), explanation([[1, 1, 1, 1, 0, 0, 0, 0]])
+    chosen = torch.full((200,), list(SHARES).index(operator))
+    made = Explained(alphabet)._apply(why, 1.0, chosen, torch.zeros_like(chosen), StepNoise(0))
+    changed = made != why.letters
+    assert changed[:, 4:].any(0).all()
+    assert bool(changed[:, :4].any()) is not spares
 
 
 def test_draws_have_the_chances_of_their_weights() -> None:
