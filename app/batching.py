@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from app import cells
@@ -69,8 +70,14 @@ def riders(queue: Queue, worker: str, first: Shard) -> list[Shard]:
 def _draw(folder: Path) -> str | None:
     """What runs have alike that can be drawn in one tile; None for one that is drawn alone."""
     try:
-        spec = from_plain(RunSpec, Run(folder).spec | {"out": str(folder)})
-        alone = spec.lock is not None or spec.guidance.name != "free" or not cells.is_trained(spec.generator.name)
-        return None if alone else repr((model(spec), spec.steps))
-    except InputError:  # what is wrong with it is said when it is made
+        return _draw_of(folder, (folder / "spec.yaml").stat().st_mtime_ns)
+    except (InputError, OSError):  # what is wrong with it is said when it is made
         return None
+
+
+@lru_cache(maxsize=1024)
+def _draw_of(folder: Path, changed: int) -> str | None:
+    """The same of a spec that was `changed` then; reading those of all that wait would cost as much as a small run."""
+    spec = from_plain(RunSpec, Run(folder).spec | {"out": str(folder)})
+    alone = spec.lock is not None or spec.guidance.name != "free" or not cells.is_trained(spec.generator.name)
+    return None if alone else repr((model(spec), spec.steps))
