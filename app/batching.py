@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -29,6 +30,8 @@ class Drawn:
 
     rows: Mapping[tuple[int, int], int]
     state: State
+    seconds: float
+    """That each of them took."""
 
     def of(self, rng: DesignNoise) -> State | None:
         """The states of the designs of a noise; None where one is not among them."""
@@ -42,8 +45,9 @@ def together(
 ) -> Drawn:
     """Draw designs, unguided, each from the seed and the number of a pair."""
     rng = DesignNoise([seed for seed, _ in wanted], [design for _, design in wanted])
+    started = time.monotonic()
     state = generator.sample(len(wanted), steps, None, None, rng, on_step)
-    return Drawn({pair: row for row, pair in enumerate(wanted)}, state)
+    return Drawn({pair: row for row, pair in enumerate(wanted)}, state, (time.monotonic() - started) / len(wanted))
 
 
 def model(spec: RunSpec) -> str:
@@ -54,17 +58,16 @@ def model(spec: RunSpec) -> str:
     return repr({key: plain.get(key) for key in MODEL})
 
 
-def riders(queue: Queue, worker: str, first: Shard) -> list[Shard]:
-    """Claim shards of other runs that fit into the rows that a shard leaves free in its last tile."""
-    found, free = list[Shard](), -len(first.designs) % tiles.SIZE
+def riders(queue: Queue, worker: str, first: Shard) -> Iterator[Shard]:
+    """Claim shards of other runs that fit into the rows that a shard leaves free in its last tile, one by one."""
+    free = -len(first.designs) % tiles.SIZE
     wanted = _draw(first.folder) if free else None
     for waiting in queue.waiting(LOOKED_AT) if wanted else ():
         if len(waiting.designs) <= free and waiting.run != first.run and _draw(waiting.folder) == wanted:
-            claimed = queue.claim(worker, waiting.run)
+            claimed = queue.claim(worker, waiting.run, waiting.first)
             if claimed is not None:
-                found.append(claimed)
                 free -= len(claimed.designs)
-    return found
+                yield claimed
 
 
 def _draw(folder: Path) -> str | None:

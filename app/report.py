@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
+from app import explanation
 from app.spec import RunSpec
-from app.ui import explanation
 from app.ui.text import width
 from data.store import Run
 from domains.base import Domain, Overview

@@ -124,9 +124,11 @@ def make(ready: Prepared, spec: RunSpec, wanted: Sequence[int], progress: Progre
     started = time.monotonic()
     try:
         made = add_missing(run, ready, spec, wanted, progress)
-        if len(run.finished()) >= spec.n and (made or not (run.path / "report.html").exists()):
-            why = partial(explained.pictures, ready.domain, ready.generator)
-            run.finish(time.monotonic() - started, report.page(run, ready.domain, spec, why))
+        started -= made * ready.drawn.seconds if ready.drawn else 0.0
+        if len(run.finished()) >= spec.n:
+            if made or not (run.path / "report.html").exists():
+                why = partial(explained.pictures, ready.domain, ready.generator)
+                run.finish(time.monotonic() - started, report.page(run, ready.domain, spec, why))
             run.event("finished", seconds=round(time.monotonic() - started, 3))
     finally:
         run.close()

@@ -115,7 +115,7 @@ class Worker:
             while True:
                 shard = self.queue.claim(self.name, run)
                 if shard is not None:
-                    self._attempt_all([shard] if run else [shard, *self._riders(shard)], run is not None)
+                    self._attempt_all(shard, run is not None)
                     idle = LOOK_EVERY
                 elif drain and not self.queue.waits(run):
                     return
@@ -124,22 +124,28 @@ class Worker:
                     time.sleep(idle)
                     idle = min(2 * idle, BEAT_EVERY)
 
-    def _riders(self, shard: Shard) -> list[Shard]:
-        from app import batching  # loads PyTorch, which is better done when there is work
-
-        return batching.riders(self.queue, self.name, shard)
-
-    def _attempt_all(self, shards: Sequence[Shard], strict: bool) -> None:
-        """Make shards, drawn together where there are several; those that it does not come to wait again."""
-        left = list(shards)
-        with Heart(self.queue, shards, self.watch) as heart:
-            try:
-                drawn = self._drawn(shards, heart) if len(shards) > 1 else None
+    def _attempt_all(self, first: Shard, strict: bool) -> None:
+        """Make a shard and, but for a named run, those that fit into its tile; what it does not come to waits again."""
+        left = [first]
+        try:
+            if not strict:
+                self._add_riders(left)
+            with Heart(self.queue, left, self.watch) as heart:
+                drawn = self._drawn(tuple(left), heart) if len(left) > 1 else None
                 while left:
                     self._attempt(left.pop(0), heart, drawn, strict)
-            finally:
-                for shard in left:
-                    self.queue.end(shard, QUEUED)
+        finally:
+            for shard in left:
+                self.queue.end(shard, QUEUED)
+
+    def _add_riders(self, shards: list[Shard]) -> None:
+        from app import batching  # loads PyTorch, which is better done when there is work
+
+        try:
+            for rider in batching.riders(self.queue, self.name, shards[0]):
+                shards.append(rider)  # one by one, so that none that is claimed is lost where the next claim breaks
+        except StoreError:  # the store is away for a moment: those that are claimed are made
+            return
 
     def _attempt(self, shard: Shard, heart: Heart, drawn: Drawn | None, strict: bool) -> None:
         """Make a shard and say in the claim table, and in the run's events, how it ended."""
@@ -181,7 +187,7 @@ class Worker:
 
     def _drawn(self, shards: Sequence[Shard], heart: Heart) -> Drawn | None:
         """The designs that shards lack, drawn together; None where that breaks, which each then says for itself."""
-        from app import batching, devices
+        from app import batching
 
         try:
             specs = [_spec(shard) for shard in shards]
@@ -197,12 +203,8 @@ class Worker:
                 if heart.unwanted.issuperset(shards):
                     raise Cancelled("none of these runs is wanted now")
 
-            return batching.together(self.ready(specs[0]).generator, steps, wanted, hear)
-        except (InputError, Cancelled):
-            return None
-        except (MemoryError, RuntimeError) as error:
-            if not devices.is_out_of_memory(error):
-                raise
+            return batching.together(self.ready(specs[0]).generator, steps, wanted, hear) if wanted else None
+        except Exception:  # one run's fault, or that of all: the worker is not to die of it, nor the others to fail
             return None
 
     def ready(self, spec: RunSpec) -> Prepared:
@@ -219,8 +221,11 @@ class Worker:
         while len(self.models) >= MOST_MODELS:
             self.models.popitem(last=False)
         if key not in known:
-            loaded = next((ready.generator for ready in known.values()), None)
-            known = dict(list(known.items())[1 - MOST_RUNS :]) | {key: service.built(asked, loaded)}
+            like = next(iter(known.values()), None)
+            ready = service.built(asked, like.generator if like else None)
+            if like and ready.origin["checkpoint"] != like.origin["checkpoint"]:
+                known, ready = {}, service.built(asked)  # the weights on the disk are others by now
+            known = dict(list(known.items())[1 - MOST_RUNS :]) | {key: ready}
         self.models[model] = known
         return known[key]
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import streamlit as st
 
-from app import jobs
+from app import explanation, jobs
 from app.jobs import Status
 from app.terminal import duration
-from app.ui import explanation, ranking, text
+from app.ui import ranking, text
 from app.ui.ranking import Entry
 from data.errors import InputError
 from data.store import LOG, Run

@@ -102,9 +102,12 @@ class Queue:
             done = {first for first, stop in (*map(tuple, known), *new) if have.issuperset(range(first, stop))}
             _settle(connection, name, done)
 
-    def claim(self, worker: str, run: str | None = None) -> Shard | None:
-        """The shard that is next, or next of one run; None where none waits."""
-        waits = SHARDS.c.state == QUEUED if run is None else and_(SHARDS.c.state == QUEUED, SHARDS.c.run == run)
+    def claim(self, worker: str, run: str | None = None, first: int | None = None) -> Shard | None:
+        """The shard that is next, or next of one run, or the one of it that begins there; None where none waits."""
+        asked = {SHARDS.c.run: run, SHARDS.c.first: first}
+        waits = and_(
+            SHARDS.c.state == QUEUED, *(column == value for column, value in asked.items() if value is not None)
+        )
         next_one = select(SHARDS.c.run, SHARDS.c.first, SHARDS.c.stop).where(waits).order_by(*TURN).limit(1)
         with self.database.transaction() as connection:
             found = connection.execute(next_one.with_for_update(skip_locked=True)).one_or_none()

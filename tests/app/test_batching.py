@@ -1,14 +1,18 @@
 """Small runs drawn together: each is what it is alone, and none is harmed by its company."""
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from app import batching, cells, cli, service
 from app.service import Prepared
 from app.spec import Choice
+from app.worker import Worker
 from data import checkpoints
 from data.noise import DesignNoise
 from data.store import Run, runs_folder
@@ -104,6 +108,57 @@ def test_what_is_made_already_is_not_drawn_again(
     alone(capsys, common, {name: ALIKE[name] for name in "bc"}, tmp_path)
 
 
+def test_of_a_long_run_only_the_shard_that_fits_comes_along(
+    common: list[str], drawn: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    queued(capsys, common, {"a": ["n=2"], "b": ["n=34", "seed=4", "batch=32"]})
+    said(capsys, "worker", "--drain")
+    assert drawn == [2 + 2, 32]
+    assert set(states(capsys).values()) == {"done"}
+
+
+def test_runs_that_were_finished_meanwhile_are_settled(
+    common: list[str], drawn: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    queued(capsys, common, ALIKE)
+    for name, words in ALIKE.items():
+        said(capsys, "generate", *common, *words, f"out={runs_folder() / name}")
+    drawn.clear()
+    said(capsys, "worker", "--drain")
+    assert set(states(capsys).values()) == {"done"}
+    assert drawn == []
+
+
+def test_weights_that_are_replaced_are_loaded_anew(
+    common: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Though another run had the same model a moment ago."""
+    (tiny,) = [Path(word.partition("=")[2]) for word in common if word.startswith("checkpoint=")]
+    copied = tmp_path / "copied"
+    shutil.copytree(tiny, copied)
+    own = [word for word in common if not word.startswith("checkpoint=")] + [f"checkpoint={copied}"]
+    one = Worker(Queue())
+    queued(capsys, own, {"before": ["n=1"]})
+    one.serve()
+    weights = load_file(copied / checkpoints.WEIGHTS)
+    save_file({name: 2 * value for name, value in weights.items()}, copied / checkpoints.WEIGHTS)
+    after = {"after": ALIKE["c"]}
+    queued(capsys, own, after)
+    one.serve()
+    alone(capsys, own, after, tmp_path)
+
+
+def test_time_spent_together_is_shared(
+    common: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    together = batching.together
+    monkeypatch.setattr(batching, "together", lambda *values: replace(together(*values), seconds=1000.0))
+    queued(capsys, common, ALIKE)
+    said(capsys, "worker", "--drain")
+    spent = [Run(runs_folder() / name).provenance["seconds"] // 1000 for name in ALIKE]
+    assert spent == [3, 5, 2]
+
+
 def test_a_run_that_is_wrong_fails_alone(common: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     queued(capsys, common, ALIKE | {"wrong": ["n=1"], "gone": ["n=1"]})
     spec = runs_folder() / "wrong" / "spec.yaml"
@@ -133,11 +188,16 @@ def test_one_that_is_cancelled_while_all_are_drawn_is_not_made(
     alone(capsys, common, {name: ALIKE[name] for name in "ac"}, tmp_path)
 
 
-def test_designs_that_have_no_room_together_are_drawn_alone(
-    common: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("error", [MemoryError("too many"), RuntimeError("broke"), KeyError(0)])
+def test_designs_that_cannot_be_drawn_together_are_drawn_alone(
+    common: list[str],
+    error: Exception,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def never(*_: Any) -> batching.Drawn:
-        raise MemoryError("too many")
+        raise error
 
     monkeypatch.setattr(batching, "together", never)
     queued(capsys, common, ALIKE)

@@ -9,8 +9,7 @@ from xml.etree import ElementTree
 import torch
 from hypothesis import given, strategies
 
-from app import cli, explained
-from app.ui import explanation
+from app import cli, explained, explanation
 from data.store import Run
 from domains import dna, protein
 from generators import ideas
@@ -71,3 +70,9 @@ def test_the_report_of_an_evolution_explains_its_best_by_their_numbers(tmp_path:
     best = sorted(Run(tmp_path / "run").rows(), key=lambda row: -float(row["total"]))
     assert list(explanation.pictures(page)) == [f"Design {int(row['design']):06d}" for row in best]
     assert explanation.MEANING in page
+
+
+def test_of_a_damaged_report_the_whole_pictures_are_shown() -> None:
+    whole = explanation.section({"a": b"<svg/>"})
+    assert explanation.pictures(whole.replace("</figure>", "") * 50_000 + whole) == {"a": b"<svg/>"}
+    assert explanation.pictures(whole[:-10]) == {}

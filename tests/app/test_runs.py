@@ -60,6 +60,12 @@ def test_a_submitted_run_is_what_generate_makes(
     assert all(grown[name] == content for name, content in before.items() if name != "scores.csv")
 
 
+def test_a_run_that_is_asked_for_again_stays_done(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        said(capsys, "generate", *words)
+        assert states(capsys) == {"one": "done"}
+
+
 @pytest.mark.parametrize(("stop", "state", "go_on"), [("pause", "paused", "resume"), ("cancel", "cancelled", "retry")])
 def test_a_waiting_run_can_be_stopped_and_goes_on(
     words: list[str], capsys: pytest.CaptureFixture[str], stop: str, state: str, go_on: str

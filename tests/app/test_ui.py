@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given, strategies
 from streamlit.testing.v1 import AppTest
 
-from app import cli, inventory, jobs, plugins, worker
+from app import cli, explanation, inventory, jobs, plugins, worker
 from app.spec import RunSpec, from_plain
 from app.terminal import duration
-from app.ui import catalogue, design_page, explanation, form, ranking, run_view, server, text
+from app.ui import catalogue, design_page, form, ranking, run_view, server, text
 from app.ui.catalogue import Catalogue
 from data import conditions
 from data.conditions import Label, Level, Subset
