@@ -10,6 +10,7 @@ import os
 import resource
 import secrets
 import socket
+import sys
 import threading
 import time
 from collections import OrderedDict
@@ -204,7 +205,11 @@ class Worker:
                     raise Cancelled("none of these runs is wanted now")
 
             return batching.together(self.ready(specs[0]).generator, steps, wanted, hear) if wanted else None
-        except Exception:  # one run's fault, or that of all: the worker is not to die of it, nor the others to fail
+        except (
+            Exception
+        ) as error:  # one run's fault, or that of all: the worker must not die of it, nor the others fail
+            said = f"{type(error).__name__}: {error}"
+            print(f"foreshape: {len(shards)} runs are drawn alone, not together ({said})", file=sys.stderr)
             return None
 
     def ready(self, spec: RunSpec) -> Prepared:

@@ -145,6 +145,8 @@ def test_weights_that_are_replaced_are_loaded_anew(
     after = {"after": ALIKE["c"]}
     queued(capsys, own, after)
     one.serve()
+    digests = {Run(runs_folder() / name).provenance["checkpoint"]["sha256"] for name in ("before", "after")}
+    assert len(digests) == 2
     alone(capsys, own, after, tmp_path)
 
 
@@ -201,7 +203,8 @@ def test_designs_that_cannot_be_drawn_together_are_drawn_alone(
 
     monkeypatch.setattr(batching, "together", never)
     queued(capsys, common, ALIKE)
-    said(capsys, "worker", "--drain")
+    assert cli.run(["worker", "--drain"]) == 0
+    assert f"3 runs are drawn alone, not together ({type(error).__name__}" in capsys.readouterr().err
     assert set(states(capsys).values()) == {"done"}
     alone(capsys, common, ALIKE, tmp_path)
 
